@@ -15,8 +15,8 @@ from vaultmem.text.values import lazy
 from vaultmem_languages import intentions, pattern, when, when_translated
 from vaultmem_languages.when_english_dates import FIGURES_ALONE, days_in_figures, two_days
 from vaultmem_languages.when_english_repeat import lists_times, more_times
-from vaultmem_languages.when_parts import Reading, Sense, merge
-from vaultmem_languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, normalize
+from vaultmem_languages.when_parts import DAY_NAME, Reading, Sense, merge
+from vaultmem_languages.when_words import MONTH_NAME, ORDINAL_WORDS, normalize
 
 _OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:(?:at|by|before) )?")
 _CAPITALS = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}

@@ -10,6 +10,7 @@ from vaultmem.text.values import lazy
 from vaultmem_languages.when_english_dates import CLOCKS, FIGURES, MONTH_DAYS, NUMBERS, YEAR
 from vaultmem_languages.when_english_repeat import REPEATS
 from vaultmem_languages.when_parts import (
+    DAY_NAME,
     DEADLINES,
     ORDINAL,
     Grain,
@@ -26,7 +27,6 @@ from vaultmem_languages.when_parts import (
     weekday_near,
 )
 from vaultmem_languages.when_words import (
-    DAY_NAME,
     END,
     MONTH_NAME,
     NUMBER,

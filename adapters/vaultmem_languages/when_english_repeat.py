@@ -10,6 +10,7 @@ from vaultmem.light import NamedTuple
 from vaultmem.text.times import calendar_day
 from vaultmem.text.values import lazy
 from vaultmem_languages.when_parts import (
+    DAY_NAME,
     ORDINAL,
     Grain,
     Reading,
@@ -24,7 +25,6 @@ from vaultmem_languages.when_parts import (
     weekly,
 )
 from vaultmem_languages.when_words import (
-    DAY_NAME,
     END,
     MONTH_NAME,
     NUMBER,

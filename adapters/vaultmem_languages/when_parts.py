@@ -312,6 +312,10 @@ def _ordinal(number: int) -> str:
 
 # The words of dates in English
 
+DAY_NAME = (
+    "(?:mon(?:day)?|tue(?:s(?:day)?)?|wed(?:s|nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
+    "|sun(?:day)?)"
+)
 ORDINAL = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(when_words.ORDINAL_WORDS)}|last)"
 DEADLINES = frozenset({"by", "before", "until", "till", "due", "on"})
 # Units after a number, with which it is not a day or a date.

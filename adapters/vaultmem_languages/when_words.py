@@ -37,12 +37,16 @@ _SMALL = rf"\d{{1,2}}|[{_HAN_DIGITS[1:]}十]{{1,3}}"
 _FOUR = rf"\d{{4}}|[{_HAN_DIGITS}零]{{4}}"
 _HAN = rf"(?:({_FOUR})年)?({_SMALL})月(?:({_SMALL})[日号])?|({_FOUR})年"
 # Between 3 and 9 March, from 30 March to 2 April 2026, March 3-9, 3月3日到9日.
-_FROM = r"(?<![\d./:-])\b(?:(?P<between>between )|from )?(?:the )?"
-_FIRST, _LAST = (rf"(?P<{name}>\d{{1,2}})(?:st|nd|rd|th)?" for name in ("first", "last"))
-_TO = r" ?(?(between)and|(?:to|until|till|through|[-–])) ?(?:the )?"
+_FROM = r"(?<![\d./:-])\b(?:(?P<between>between |zwischen )|from |vom )?(?:the |dem )?"
+_FIRST, _LAST = (rf"(?P<{name}>\d{{1,2}})(?:st|nd|rd|th|\.)?" for name in ("first", "last"))
+_TO = r" ?(?(between)(?:and|und)|(?:to|until|till|through|bis(?: zum)?|[-–])) ?(?:the |dem )?"
+_GERMAN = {
+    "januar": 1, "februar": 2, "märz": 3, "mai": 5, "juni": 6, "juli": 7, "oktober": 10, "dezember": 12,
+}  # fmt: skip
+_ANY_MONTH = "|".join([_NAMES, *_GERMAN])
 _IN_YEAR = r"(?![-\d:])(?:,? (?P<year>\d{4}))?"
 _DAYS_TO = (
-    rf"{_FROM}{_FIRST}(?:(?: of)? (?P<of>{_NAMES}))?{_TO}{_LAST}(?: of)? (?P<to>{_NAMES})\b{_IN_YEAR}",
+    rf"{_FROM}{_FIRST}(?:(?: of)? (?P<of>{_ANY_MONTH}))?{_TO}{_LAST}(?: of)? (?P<to>{_ANY_MONTH})\b{_IN_YEAR}",
     rf"{_FROM}(?P<of>{_NAMES}) {_FIRST}{_TO}(?:(?P<to>{_NAMES}) )?{_LAST}{_IN_YEAR}",
     rf"(?:(?P<year>{_FOUR})年)?(?P<of>{_SMALL})月(?P<first>{_SMALL})[日号]?[到至~～-](?:(?P<to>{_SMALL})月)?(?P<last>{_SMALL})[日号]",
 )
@@ -156,7 +160,7 @@ def _between(match: re.Match[str]) -> Iterator[DaySpan]:
     """The days from one to another; without a year, those across New Year are two spans."""
     months = (match["of"] or match["to"]).lower(), (match["to"] or match["of"]).lower()
     first, last = (
-        100 * (MONTHS.get(month) or han_number(month)) + han_number(match[name])
+        100 * ((MONTHS | _GERMAN).get(month) or han_number(month)) + han_number(match[name])
         for month, name in zip(months, ("first", "last"), strict=True)
     )
     year = 10_000 * han_number(match["year"])
@@ -336,10 +340,6 @@ NUMBER = rf"(?:\d{{1,3}}(?:\.\d)?|a\scouple(?:\sof)?|{SPELLED}|an?)"
 END = r"(?![a-z0-9_])"
 
 
-DAY_NAME = (
-    "(?:mon(?:day)?|tue(?:s(?:day)?)?|wed(?:s|nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
-    "|sun(?:day)?)"
-)
 MONTH_NAME = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     rf"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?){END}\.?"
