@@ -224,6 +224,18 @@ def test_a_socket_that_was_removed_comes_back(vault: Path) -> None:
         until(lambda: finds_the_apple(agent))
 
 
+def test_an_agent_gives_way_to_a_write_into_its_renamed_vault(vault: Path) -> None:
+    """The state moves along, with the lock that it holds; it would otherwise notice at its next check only."""
+    with agent_on(vault, "from vaultmem.agent import agent; agent.CHECK_EVERY = 3600.0") as agent:
+        agent.watches()
+        assert process("write", "A plum", "--vault", str(vault)).code == 0  # which marks the vault
+        until(agent.is_current)
+        new = vault.rename(vault.with_name("renamed"))
+        assert process("write", "A pear", "--vault", str(new)).code == 0
+        assert agent.process.wait(PATIENCE) == 1
+        assert f"{vault} does not exist" in agent.err()
+
+
 def test_a_thread_that_dies_is_noticed(vault: Path) -> None:
     dies = "from vaultmem.agent import reconciler; reconciler.Reconciler._turn = lambda self: sys.exit()"
     with agent_on(vault, f"{QUICK}; {dies}") as agent:

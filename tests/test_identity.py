@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import Ran, on, tree_hash
-from tests.conftest import Write
+from tests.conftest import Write, disk_full
 from tests.index_dump import other_state
 from tests.mounting import mounts, runs_with_mounts
 from tests.vault_sync import git_merge_markers
@@ -114,6 +114,28 @@ def test_the_state_is_copied_for_a_vault_that_was_moved_to_another_disk(
     done(new, "undo", "--last")
     away.rename(mounted)
     assert done(mounted, "history").out == history
+
+
+@pytest.mark.parametrize("problem", ["a full disk", "a file that cannot be copied"])
+def test_a_state_that_cannot_be_moved_along_is_missed(
+    mounted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str
+) -> None:
+    """A vault that began anew would have lost its history and all decisions."""
+    history, odd = done(mounted, "history").out, Path(state_folder(str(mounted)), "odd")
+    new = shutil.copytree(mounted, tmp_path / "another disk")
+    shutil.rmtree(mounted)
+    with monkeypatch.context() as patch:
+        if problem == "a full disk":
+            patch.setattr(shutil, "copytree", disk_full)
+        else:
+            os.mkfifo(odd)
+        for words in (("history",), ("write", "The roof was mended"), ("sync",)):
+            said = on(new, *words)
+            assert said.code != 0
+            assert "its state, with the history, cannot be moved along" in said.err
+            assert ("No space left" if problem == "a full disk" else "named pipe") in said.err
+    odd.unlink(missing_ok=True)
+    assert done(new, "history").out == history
 
 
 def test_two_processes_that_copy_a_state_at_once_leave_one(

@@ -213,6 +213,8 @@ class Agent:
 
     def _guard(self, answer: Answer) -> Answer:
         def answered(request: Request) -> object:
+            if not self._state.holds_lock():  # removed, or moved along with a renamed vault
+                self.wakeups.send(LOOK)
             if request.method == "run" and self._settings_changed():
                 self.wakeups.send(LOOK)
                 raise RequestError(UNKNOWN_METHOD, "the settings have changed; ask yourself")

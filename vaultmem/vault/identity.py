@@ -15,11 +15,11 @@ import contextlib
 import json
 import os
 
-from vaultmem.errors import VaultGoneError, VaultmemError
+from vaultmem.errors import StateError, VaultGoneError, VaultmemError
 from vaultmem.light import NamedTuple
 from vaultmem.paths import read_json, replace_private, state_folder, vault_id
 from vaultmem.text.values import lazy
-from vaultmem.vault.files import Root
+from vaultmem.vault.files import Root, reason_of
 from vaultmem.vault.walk import identity
 
 MARKER, RECORD = ".vault-id", "root.json"
@@ -57,12 +57,13 @@ def check(vault: str) -> None:
 def follow(vault: str) -> None:
     """Move the state along when a vault's folder was renamed: it has no state at its new path and is gone from the
     old one. Copy the state when the folder was copied to another place and is gone from the old one, which may be a
-    drive that comes back. A folder reachable by two paths has two states."""
+    drive that comes back. A folder reachable by two paths has two states. Raises StateError if the state stays behind,
+    as on a full disk: without it the history and all decisions would seem to be gone."""
     state_path, now = state_folder(vault), identity(vault)
     root, moved = os.path.dirname(state_path), list[str]()
-    if now is None or os.path.exists(f"{state_path}/{RECORD}"):
+    if now is None or os.path.exists(f"{state_path}/{RECORD}") or not os.path.isdir(root):
         return
-    with contextlib.suppress(OSError):
+    try:
         names = (name for name in os.listdir(root) if not name.startswith("."))  # a copy cut off
         for state in (os.path.join(root, name) for name in names):
             record, path = _read_record(state), _path_of(state)
@@ -76,17 +77,26 @@ def follow(vault: str) -> None:
         if moved:
             newest = max(moved, key=lambda state: os.stat(f"{state}/{RECORD}").st_mtime)
             _copy(newest, state_path)
+    except FileNotFoundError:
+        return  # another process was faster
+    except OSError as error:
+        raise StateError(
+            f"{vault} was moved, and its state, with the history, cannot be moved along to {state_path} "
+            f"({reason_of(error)}): free some space, or see that you may write there"
+        ) from error
 
 
 def _copy(state: str, state_path: str) -> None:
     """Copy a state, unless another process has done so meanwhile."""
-    from shutil import copytree, rmtree  # few ever need it
+    from shutil import Error, copytree, rmtree  # few ever need it
 
     copy = f"{os.path.dirname(state_path)}/.{os.path.basename(state_path)}.{os.getpid()}"
     try:
         copytree(state, copy)
         if not os.path.exists(f"{state_path}/{RECORD}"):
             _put(copy, state_path)
+    except Error as error:  # of several files: the first problem
+        raise OSError(0, error.args[0][0][2]) from error
     finally:
         rmtree(copy, ignore_errors=True)
 
