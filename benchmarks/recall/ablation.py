@@ -94,7 +94,6 @@ STEPS = (
     Step("heading weight 2", {"FIELD_WEIGHTS": {**FIELDS, "heading": 2.0}}),
     Step("without CJK characters alone", {"CHARACTER_WEIGHT": 0.0}),
     Step("without days", {"DATE_WEIGHTS": (0.0, 0.0), "NAMED_WEIGHT": 0.0, "WHEN_WEIGHT": 0.0}),
-    Step("without the note's score", {"NOTE_WEIGHT": 0.0}),
     Step("without cosine of neighbours", {"JOINED_WEIGHT": 0.0}, ("hybrid",)),
     Step("without length", {name: [0.0] * len(rank.SIZE_POINTS) for name in POINTS}),
     Step(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # The parts of a score, in words.
 _PARTS = {
     "keyword": "its words match", "words around it": "words beside it match",
-    "note": "the rest of the note matches, too", "newest": "only its date counts",
+    "newest": "only its date counts",
     "meaning": "its meaning is near", "meaning around it": "the text around it is near in meaning",
     "meaning of the note": "the whole note is near in meaning", "conflict copy": "it is a copy of another note",
     "length": "its length", "short question": "it is a short question", "linked": "a better result links to it",

@@ -8,7 +8,6 @@ sets in benchmarks/recall; docs/adr/0006 has the table. Parts are BM25 scores fr
 from __future__ import annotations
 
 import math
-from bisect import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from vaultmem.index import ASKS, DOUBLED, MOST_DOUBLED, ORD_BITS
@@ -59,10 +58,6 @@ FEW_WORDS = 2  # up to this many words look something up rather than ask, and co
 LINKING = 10  # of this many best blocks, links count for the notes that they lead to
 LINK_SHARE, LINK_BOUND = 0.3, 0.9  # of a linking block's score: points, and the most they lead to
 NEAR_ENOUGH = 0.25  # lower cosines mean nothing here, unless filters leave nothing nearer
-NOTE_SHARE = (1.0, 0.5, 0.25)  # weights of a note's best, second and third block
-NOTE_WEIGHT = 0.1  # share of its note's score added to a block's own
-# Bounds on a best block's score including its note's share, as factors of its own score.
-LEAST_WITH_NOTE, MOST_WITH_NOTE = 1 + NOTE_WEIGHT * NOTE_SHARE[0], 1 + NOTE_WEIGHT * sum(NOTE_SHARE)
 CONFLICT_WEIGHT = 0.5  # a sync conflict copy stays below its original
 
 STOP_WEIGHT = 0.2
@@ -219,21 +214,19 @@ def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
 @value
 class Facts:
     """What a ranking knows besides words and meaning: notes ranked below their originals, each block's size in the
-    index, its seat (see seats), its points from neighbours' words, the share of word points that counts, how many
-    notes are wanted (0: all), and the notes that blocks link to (None if the query looks something up)."""
+    index, its points from neighbours' words, the share of word points that counts, and the notes that blocks link to
+    (None if the query looks something up)."""
 
     copies: Collection[int] = ()
     sizes: Mapping[int, int] = {}
-    seat: Callable[[int], int] = int
     around: Mapping[int, float] = {}
     words: float = 1.0
-    limit: int = 0
     links: Callable[[list[int]], Mapping[int, set[int]]] | None = None
 
 
 class Ranking:
-    """Blocks by the weighted sum of keyword score and cosines and a share of their note's score, best first; ties by
-    block number. Works on plain pairs: of hundreds of blocks only a few are in the answer and need their parts."""
+    """Blocks by the weighted sum of keyword score and cosines, best first; ties by block number. Works on plain pairs:
+    of hundreds of blocks only a few are in the answer and need their parts."""
 
     def __init__(
         self,
@@ -255,27 +248,17 @@ class Ranking:
         self._linked = linked = self._from_links(scored)
         if linked:
             scored = sorted((cost - linked.get(block, 0.0), block) for cost, block in scored)
-        if facts.limit and facts.seat is int and not facts.copies:
-            scored = _within_reach(scored, facts.limit)
-        seats = [facts.seat(block) >> ORD_BITS for _, block in scored]
-        totals = note_scores([(seat, -cost) for seat, (cost, _) in zip(seats, scored, strict=True)])
-        self._shares = shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
-        self.scored: list[Scored] = [
-            (cost - shares[seat], block) for seat, (cost, block) in zip(seats, scored, strict=True)
-        ]
         if facts.copies:
-            self.scored = [
+            scored = sorted(
                 (cost * CONFLICT_WEIGHT if cost < 0 and self._is_copy(block) else cost, block)
-                for cost, block in self.scored
-            ]
-        self.scored.sort()
+                for cost, block in scored
+            )
+        self.scored: list[Scored] = scored
 
     def ranked(self, block: int) -> Ranked:
         """A block with its score and its parts."""
         parts = self._own_parts(block)
-        share = self._shares[self._facts.seat(block) >> ORD_BITS]
-        score = sum(parts.values()) + share
-        parts["note"] = share
+        score = sum(parts.values())
         if score > 0 and self._is_copy(block):
             parts["conflict copy"] = -(1 - CONFLICT_WEIGHT) * score
             score *= CONFLICT_WEIGHT
@@ -333,22 +316,6 @@ class Ranking:
         return parts | ({"linked": self._linked[block]} if block in self._linked else {})
 
 
-def _within_reach(scored: list[Scored], limit: int) -> list[Scored]:
-    """Of blocks, best first, those of notes that can be among the first `limit` once notes' shares are added: the
-    shares are bounded by some percent of the best block, and most of hundreds of blocks are too far below."""
-    best: dict[int, float] = {}
-    for cost, block in scored:
-        best.setdefault(block >> ORD_BITS, cost)
-        if len(best) == limit:
-            break
-    last = next(reversed(best.values()), 0.0)
-    if len(best) < limit or last >= 0:
-        return scored
-    end = bisect(scored, (last * LEAST_WITH_NOTE / MOST_WITH_NOTE + 2 * 10**-DIGITS, 0))
-    notes = {block >> ORD_BITS for _, block in scored[:end]}
-    return scored[:end] + [pair for pair in scored[end:] if pair[1] >> ORD_BITS in notes]
-
-
 def _points(close: Closeness) -> dict[str, float]:
     return {
         "meaning": COSINE_WEIGHT * close.block,
@@ -371,16 +338,3 @@ def estimates(keyword: Mapping[int, float], meaning: Mapping[int, Closeness]) ->
         elif most is not None:
             result[block] = most
     return result
-
-
-def note_scores(hits: list[tuple[int, float]]) -> dict[int, float]:
-    """The score of each note from its blocks' scores: pairs (note, score), best first."""
-    seen: dict[int, int] = {}
-    totals: dict[int, float] = {}
-    for note, score in hits:
-        place = seen[note] = seen.get(note, -1) + 1
-        if place == 0:
-            totals[note] = score * NOTE_SHARE[0] if score > 0 else 0.0
-        elif place < len(NOTE_SHARE) and score > 0:
-            totals[note] += NOTE_SHARE[place] * score
-    return totals

@@ -96,9 +96,11 @@ def _by_words(searcher: Searcher, note: int, words: dict[str, str]) -> Points:
     if not words:
         return {}
     hits = searcher.keyword.search(_any_of(list(words), [note], all_but=True), 200)
-    totals = rank.note_scores([(block >> ORD_BITS, score) for block, score in hits.items()])
-    highest = max(totals.values(), default=1.0)
-    return {other: (WORD_SHARE * total / highest, "") for other, total in totals.items()}
+    scores = {
+        block >> ORD_BITS: score for block, score in reversed(hits.items())
+    }  # the best block's
+    highest = max(scores.values(), default=1.0)
+    return {other: (WORD_SHARE * score / highest, "") for other, score in scores.items()}
 
 
 def _any_of(words: list[str], notes: list[int], *, all_but: bool = False) -> Question:

@@ -246,10 +246,9 @@ class Searcher:
             sizes |= catalog_read.block_sizes(self.catalog, others)
         knows = bool(meaning) and self.meaning().knows(question.text)
         share = rank.words_share(result.words) if knows else 1.0
-        seat, copies = seats.of if seats else int, result.known.copies
         targets = partial(catalog_read.targets, self.catalog)
         links = None if rank.is_lookup(result.words) else targets
-        facts = rank.Facts(copies, sizes, seat, around, share, ask.limit, links)
+        facts = rank.Facts(result.known.copies, sizes, around, share, links)
         ranking = rank.Ranking(keyword, meaning, facts)
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.scored, paths, ask.limit)
