@@ -158,11 +158,12 @@ def _named(low: str) -> Iterator[DaySpan]:
 
 def _between(match: re.Match[str]) -> Iterator[DaySpan]:
     """The days from one to another; without a year, those across New Year are two spans."""
-    months = (match["of"] or match["to"]).lower(), (match["to"] or match["of"]).lower()
-    first, last = (
-        100 * ((MONTHS | _GERMAN).get(month) or han_number(month)) + han_number(match[name])
-        for month, name in zip(months, ("first", "last"), strict=True)
-    )
+    of, to = match["of"] or match["to"], match["to"] or match["of"]
+    months = [(MONTHS | _GERMAN).get(name.lower()) or han_number(name) for name in (of, to)]
+    numbers = han_number(match["first"]), han_number(match["last"])
+    if not (all(0 < month < 13 for month in months) and all(0 < day < 32 for day in numbers)):
+        return
+    first, last = (100 * month + day for month, day in zip(months, numbers, strict=True))
     year = 10_000 * han_number(match["year"])
     if first <= last or year:
         yield DaySpan(year - 10_000 * (first > last) + first, year + last)
