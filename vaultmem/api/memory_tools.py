@@ -211,6 +211,7 @@ def remind(vault: Vault, call: Call) -> Outcome:
     data = {**to_data(record), "remind": record["remind"], "created": record["created"]}
     done = "reminds on" if record["created"] else "already exists, and reminds on"
     also = cast("list[str]", record.get("also", []))
+    data |= {"also": also} if also else {}
     every = " and ".join(sorted([str(record["remind"]), *also]))
     when = ", ".join(filter(None, [every, str(record.get("repeat") or "")]))
     title = f"{quote(str(record['title']))} ({facts(record)})"
