@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.agent_run import agent_on
-from tests.answered import TASKS, Open, bench
+from tests.answered import TASKS, Bench, Open, bench
 from tests.cli_run import as_text, done, one_line, tree_hash
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.tables import each_case
-from vaultmem import Vault
-from vaultmem.api.rpc import Reader
 from vaultmem.errors import NoteNotFoundError, UsageError
 from vaultmem.memories.item_answers import (
     DONE,
@@ -23,7 +21,6 @@ from vaultmem.memories.item_answers import (
     approval_id,
     completion_id,
 )
-from vaultmem.pending.open_store import open_store
 
 __all__ = ["bench"]  # fixtures
 
@@ -259,11 +256,9 @@ def vault(vault: Path, write: Write) -> Path:
 
 def ids(vault: Path) -> dict[str, str]:
     """The ids of pending items, by their text."""
-    with Vault(str(vault)) as opened:
-        store, now = open_store(opened.state, opened.config), dt.datetime.now().astimezone()
-        searcher = Reader(opened).searcher()
-        assert searcher is not None
-        return {one.text: one.id for one in store.pending.at(searcher.catalog, now).items()}
+    on = Bench(vault)
+    on.at = dt.datetime.now().astimezone()
+    return {one.text: one.id for one in on.items()}
 
 
 def test_each_item_has_its_line(vault: Path) -> None:
