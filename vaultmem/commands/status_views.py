@@ -35,7 +35,7 @@ ANSWER = 5.0  # seconds; a longer silence counts as no agent
 _NO_MEMORIES: Overview = {
     "memory_count": 0, "archived": 0, "phases": {}, "categories": {}, "scopes": {}, "history": None,
 }  # fmt: skip
-_STYLES = {"error": "red", "warning": "yellow", "note": "cyan"}
+_STYLES = {"error": "red", "warning": "yellow", "note": "cyan"}  # of findings, worst first
 
 
 def status(args: Namespace, output: Output) -> int:
@@ -206,12 +206,13 @@ def ago(seconds: float) -> str:
 def doctor(args: Namespace, output: Output) -> int:
     """Examine the installation, the state, the notes and the agent. Changes nothing."""
     from vaultmem.service import agent_health
-    from vaultmem.service.doctor import examine, worst_first
+    from vaultmem.service.doctor import examine
 
     with Vault(args.vault) as vault:
         findings = examine(vault)
         sound = all(finding.severity != "error" for finding in findings)
-        findings = worst_first([*findings, *agent_health.examine(vault, readable=sound)])
+        findings += agent_health.examine(vault, readable=sound)
+    findings.sort(key=lambda finding: [*_STYLES].index(finding.severity))
     healthy = all(finding.severity != "error" for finding in findings)
     output.answer({"healthy": healthy, "findings": [finding._asdict() for finding in findings]})
     if not findings:

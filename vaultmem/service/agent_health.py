@@ -17,7 +17,7 @@ from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.reminders.alarms import notification_findings
 from vaultmem.service import log, service
-from vaultmem.service.doctor import Finding
+from vaultmem.service.doctor import Finding, to_run
 from vaultmem.service.life import holder
 from vaultmem.text.values import plural, value
 from vaultmem.vault import watch_events
@@ -88,11 +88,6 @@ def examine(vault: Vault, *, readable: bool) -> list[Finding]:
     return [finding for rule in rules for finding in rule(seen)]
 
 
-def _to_type(severity: str, what: str, command: str) -> Finding:
-    """A finding that one command fixes."""
-    return Finding(severity, what, command, command=command)
-
-
 def _status(vault: Vault) -> AgentStatus | None:
     try:
         return vault.agent()
@@ -105,7 +100,7 @@ def _lock(seen: Seen) -> Iterator[Finding]:
         return
     held = holder(seen.state)
     if held and held.is_agent:
-        yield _to_type("error", f"the agent (process {held.pid}) does not answer", RESTART)
+        yield to_run("error", f"the agent (process {held.pid}) does not answer", RESTART)
     elif held and held.pid is None:
         what = "the index is locked by a process that cannot be identified"
         lock = os.path.join(seen.state, "lock")
@@ -115,7 +110,7 @@ def _lock(seen: Seen) -> Iterator[Finding]:
 def _version(seen: Seen) -> Iterator[Finding]:
     if seen.agent and (version := seen.agent.get("version")) != (own_version := machine.program()):
         what = f"the agent is of version {version}, this command of {own_version}"
-        yield _to_type("warning", what, RESTART)
+        yield to_run("warning", what, RESTART)
 
 
 def _watching(seen: Seen) -> Iterator[Finding]:
@@ -126,7 +121,7 @@ def _watching(seen: Seen) -> Iterator[Finding]:
     trouble = watching["trouble"] or "no reason is known"
     if not watching["alive"]:
         what = f"the agent does not notice changes to notes ({trouble}); it looks every few minutes"
-        yield _to_type("warning", what, RESTART)
+        yield to_run("warning", what, RESTART)
     elif not watching["whole"]:
         what = f"the agent does not watch all folders ({trouble}); it looks there every few minutes"
         yield Finding("warning", what, _more_watches())
@@ -150,11 +145,11 @@ def _work(seen: Seen) -> Iterator[Finding]:
         yield Finding("error", f"the agent has stopped reading: {vanished}", advice)
     size = agent.get("memory_bytes") or 0
     if size > MUCH_MEMORY:
-        yield _to_type("warning", f"the agent uses {size / 1e9:.1f} GB of memory", RESTART)
+        yield to_run("warning", f"the agent uses {size / 1e9:.1f} GB of memory", RESTART)
     for job in agent.get("jobs", []):
         if job["ok"] is False:
             what = f"the job {job['name']} failed: {job['last_result']}"
-            yield _to_type("warning", what, f"vaultmem jobs run {job['name']}")
+            yield to_run("warning", what, f"vaultmem jobs run {job['name']}")
 
 
 def _reminders(seen: Seen) -> Iterator[Finding]:
@@ -212,10 +207,10 @@ def _service(seen: Seen) -> Iterator[Finding]:
     python = service.interpreter(installed)
     if python is None or not os.path.exists(python):
         what = f"the service {installed.name} starts {python or 'no Python'}, which is not there"
-        yield _to_type("error", what, INSTALL)
+        yield to_run("error", what, INSTALL)
     elif seen.agent is None and holder(seen.state) is None:
         what = f"the service {installed.name} is installed, but no agent is running"
-        yield _to_type("warning", what, START)
+        yield to_run("warning", what, START)
 
 
 def freshness(state: State) -> JsonObject:

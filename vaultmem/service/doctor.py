@@ -53,13 +53,13 @@ class Finding(NamedTuple):
     command: str = ""  # command from the advice that can be run as it is
 
 
-def _to_run(severity: str, what: str, command: str) -> Finding:
+def to_run(severity: str, what: str, command: str) -> Finding:
     """A finding that one command fixes."""
-    return Finding(severity, what, f"run {command}", command=command)
+    return Finding(severity, what, command, command=command)
 
 
 def examine(vault: Vault) -> list[Finding]:
-    """Everything that can be found without changing anything, worst first."""
+    """Everything that can be found without changing anything."""
     findings = [*_installation(vault), *_place(vault), *_room(vault)]
     findings += [*_index(vault), *_history(vault)]
     findings += [
@@ -67,13 +67,7 @@ def examine(vault: Vault) -> list[Finding]:
     ]
     if vault.is_indexed() and all(finding.severity != "error" for finding in findings):
         findings += [*_notes(vault), *_vectors(vault)]
-    return worst_first(findings)
-
-
-def worst_first(findings: list[Finding]) -> list[Finding]:
-    """The findings, worst first."""
-    order = ("error", "warning", "note")
-    return sorted(findings, key=lambda finding: order.index(finding.severity))
+    return findings
 
 
 def _installation(vault: Vault) -> Iterator[Finding]:
@@ -134,7 +128,7 @@ def _index(vault: Vault) -> Iterator[Finding]:
         what = (
             "the index is of another version of vaultmem" if is_old else "the vault is not indexed"
         )
-        yield _to_run("warning", what, SYNC)
+        yield to_run("warning", what, SYNC)
         return
     try:
         with catalog_errors():
@@ -147,18 +141,18 @@ def _index(vault: Vault) -> Iterator[Finding]:
             yield Finding("error", str(error), "see above")
         return
     except StateError as error:
-        yield _to_run("error", f"the index cannot be read: {error}", REBUILD)
+        yield to_run("error", f"the index cannot be read: {error}", REBUILD)
         return
     except VaultmemError as error:
         yield Finding("error", str(error), "see above")
         return
     if not sound:
-        yield _to_run("error", "the catalog is damaged", REBUILD)
+        yield to_run("error", "the catalog is damaged", REBUILD)
     if dirty:
-        yield _to_run("warning", f"a sync was interrupted ({dirty} notes waiting)", SYNC)
+        yield to_run("warning", f"a sync was interrupted ({dirty} notes waiting)", SYNC)
     if report.added + report.changed + report.removed:
         what = f"{report.added} new, {report.changed} changed and {report.removed} removed notes since the last sync"
-        yield _to_run("note", what, SYNC)
+        yield to_run("note", what, SYNC)
 
 
 def _notes(vault: Vault) -> Iterator[Finding]:
