@@ -18,7 +18,7 @@ from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.reminders.alarms import notification_findings
 from vaultmem.service import log, service
 from vaultmem.service.doctor import Finding, to_run
-from vaultmem.service.life import holder
+from vaultmem.service.life import holder, installed_service
 from vaultmem.text.values import plural, value
 from vaultmem.vault import watch_events
 
@@ -198,11 +198,8 @@ def _folders(seen: Seen) -> Iterator[Finding]:
 
 
 def _service(seen: Seen) -> Iterator[Finding]:
-    try:
-        installed = service.service_for(seen.vault.path)
-    except StateError:  # no services on this system
-        return
-    if not service.is_installed(installed):
+    installed = installed_service(seen.vault.path)
+    if installed is None:
         return
     python = service.interpreter(installed)
     if python is None or not os.path.exists(python):
