@@ -12,7 +12,7 @@ import pytest
 
 from tests.agent_run import differing
 from tests.index_dump import catalog_dump, other_state
-from vaultmem.agent.debounce import QUIET, WINDOW, Listeners, Touch
+from vaultmem.agent.debounce import QUIET, Listeners, Touch
 from vaultmem.agent.events import Throttle
 from vaultmem.agent.reconciler import FIRST_BATCH, FRESH_WAIT, Reconciler
 from vaultmem.api import Vault
@@ -155,30 +155,6 @@ def test_other_settings_while_the_vault_has_vanished(bench: Bench, tmp_path: Pat
         assert bench.reconciler.vanished is None
         assert len(read) == 61
         assert not differing(bench.vault, tmp_path / "scratch")
-
-
-def test_what_is_kept_is_not_given_up_with_time(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    notes = sorted((bench.vault / "folder").iterdir())
-    for some, left in ((notes[:15], 45), (notes[15:30], 40)):
-        for note in some:
-            note.unlink()
-            bench.look(f"folder/{note.name}")
-        assert len(bench.indexed()) == left
-    start = time.monotonic()
-    for later in range(1, 4):
-        monkeypatch.setattr(time, "monotonic", lambda later=later: start + later * (WINDOW + 1))
-        bench.full()
-        bench.write("Meanwhile.md", f"interim {later}")
-        bench.look("Meanwhile.md")
-        assert bench.reconciler.vanished
-        assert len(bench.indexed()) == 41
-    for note in notes[15:30]:
-        note.write_text("apple")
-    bench.full()
-    assert bench.reconciler.vanished is None
-    assert len(bench.indexed()) == 46
 
 
 @pytest.mark.parametrize("harm", ["", "{}", '{"generation": 77}'])

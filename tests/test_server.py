@@ -205,14 +205,6 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_what_a_killed_agent_left_is_replaced(path: str, serve: Serve, connect: Connect) -> None:
-    ended = subprocess.run([sys.executable, "-c", LEFT, path], check=False)
-    assert ended.returncode == -signal.SIGKILL
-    assert stat.S_ISSOCK(os.lstat(path).st_mode)
-    serve()
-    assert connect().ask("echo") is not None
-
-
 def test_a_live_one_is_never_replaced(
     path: str, serve: Serve, connect: Connect, answers: Answers
 ) -> None:

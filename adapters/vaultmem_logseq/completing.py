@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, timedelta
 
+from vaultmem.adapter.scan import body_start
 from vaultmem.light import TYPE_CHECKING
 from vaultmem_logseq import MIRROR, tasks
 from vaultmem_logseq.outline import Block, outline
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from vaultmem_logseq.tasks import Stamp
 
 _HEAD = re.compile(r"[ \t]*+(?:-[ \t]++|\*++[ \t]++)?(?:#++[ \t]++)?")
-_YAML = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 _BEGUN = {"DOING": "TODO", "NOW": "LATER"}  # the markers of the next occurrence
 _REPEATER = re.compile(r"(\.\+|\+\+|\+)(\d{1,4})([hdwmy])")
 _UNITS = {"d": "day", "w": "week", "m": "month", "y": "year"}
@@ -72,8 +72,7 @@ def _open_block(path: str, text: str, task: Task) -> Block | None:
 def _blocks(path: str, text: str) -> Iterable[Block]:
     if path.lower().endswith(".org"):
         return org_page(text).blocks
-    head = _YAML.match(text)
-    start = head.end() if head else 0
+    start = body_start(text)
     return outline(text, masks(text, start).shape, start)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
-from vaultmem.adapter.scan import blank_spans, hidden_spans, line_starts
+from vaultmem.adapter.scan import blank_spans, body_start, hidden_spans, line_starts
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem_obsidian.task_lines import (
     BEFORE_BOX,
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Completion, Task
     from vaultmem_obsidian.habits import Habits, Settings
 
-_BODY = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 # The date that the next occurrence is counted from: the first that exists.
 _MOVING = ("due", "scheduled", "start")
@@ -90,8 +89,7 @@ class Ticking:
     def _open_task(self, text: str, task: Task) -> Task | None:
         """The open task in the current text; None if it has changed."""
         text = text.replace("\r\n", "\n")
-        head = _BODY.match(text)
-        body = head.end() if head else 0
+        body = body_start(text)
         plain = blank_spans(text, hidden_spans(text, body, indented=True))
         for one in find_tasks(text, plain, body, line_starts(text.split("\n")), self.settings):
             if one.line == task.line:

@@ -1,7 +1,6 @@
 """The promises of every dialect (vaultmem.adapter), checked for each installed one."""
 
 import re
-from collections.abc import Mapping
 
 import pytest
 from hypothesis import example, given, settings
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.effort import takes_less
 from tests.laws import examples
+from tests.stand_in_files import Files
 from vaultmem.adapter import Dialect, Note, Rules, Value
 from vaultmem.notes import frontmatter, pages, places
 from vaultmem.notes.dialects import MENTION_EDGES, Rulebook, installed
@@ -45,21 +45,8 @@ ours = pytest.mark.parametrize(
 )
 
 
-class InMemory:
-    """A vault root with a few files."""
-
-    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
-        self.files = files or {}
-
-    def exists(self, path: str) -> bool:
-        return any(file == path or file.startswith(path + "/") for file in self.files)
-
-    def read(self, path: str) -> bytes | None:
-        return self.files.get(path)
-
-
-def opened(dialect: Dialect, files: Mapping[str, bytes] | None = None) -> Rules:
-    return dialect.open(InMemory(files))
+def opened(dialect: Dialect, files: dict[str, bytes] | None = None) -> Rules:
+    return dialect.open(Files(files))
 
 
 def parsed(rules: Rules, path: str, text: str) -> Note:
@@ -71,15 +58,15 @@ def test_both_editors_are_there_and_tested() -> None:
 
 
 def test_somebody_reads_a_folder_that_no_editor_has_opened() -> None:
-    claims = [dialect.claims(InMemory()) for dialect in DIALECTS.values()]
+    claims = [dialect.claims(Files()) for dialect in DIALECTS.values()]
     assert max(claims) == 1
 
 
 @ours
 def test_an_editors_own_folder_is_claimed(dialect: Dialect) -> None:
     path, content = SETTINGS[dialect.name]
-    assert dialect.claims(InMemory({path: content})) == 2
-    assert dialect.claims(InMemory()) < 2
+    assert dialect.claims(Files({path: content})) == 2
+    assert dialect.claims(Files()) < 2
 
 
 @every_dialect

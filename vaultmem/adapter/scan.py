@@ -104,6 +104,15 @@ def _find_indented(text: str, start: int) -> list[Hidden]:
     return results
 
 
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
+
+
+def body_start(text: str) -> int:
+    """The offset of the first character after the front matter; 0 without any."""
+    front = _FRONT_MATTER.match(text)
+    return front.end() if front else 0
+
+
 def line_starts(lines: list[str]) -> list[int]:
     """The offset at which each of these lines of a text begins."""
     return [0, *accumulate([len(line) + 1 for line in lines[:-1]])]

@@ -219,10 +219,10 @@ class Writes:
 
     # For the thread that indexes them
 
-    def due(self, *, now: bool = False) -> float | None:
+    def due(self) -> float | None:
         """When they are due; None when there are none."""
         with self._changed:
-            is_awaited = len(self._debounce) and (now or self._waiting)
+            is_awaited = len(self._debounce) and self._waiting
             return LONG_AGO if is_awaited else self._debounce.due()
 
     def take(self) -> list[Touch]:

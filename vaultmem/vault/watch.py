@@ -28,7 +28,6 @@ from vaultmem.vault.watch_events import (
     Sorter,
     count_folders,
     count_watches,
-    notify_listener,
     open_queues,
     raise_limit,
 )
@@ -219,7 +218,10 @@ class _Inside(FileSystemEventHandler):
             return
         for path in (event.src_path, event.dest_path):
             if path:
-                notify_listener(self.sorter.sort, os.fsdecode(path), event.is_directory)
+                try:
+                    self.sorter.sort(os.fsdecode(path), event.is_directory)
+                except Exception:  # a fault of the listener must not end watchdog's thread
+                    log.exception("a change could not be reported")
         if isinstance(event, DirMovedEvent) and not event.dest_path:
             # The kernel still watches it under its old name. When a new folder of that name comes and goes, the end
             # of the old watch kills watchdog's thread (KeyError in 7.1). A timely renewal prevents that, and a late

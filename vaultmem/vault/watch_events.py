@@ -6,16 +6,12 @@ Every event is only a hint; the listener looks at the disk.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sys
 import unicodedata
-from collections.abc import Callable
 
 from vaultmem.light import Protocol
 from vaultmem.vault.walk import is_hidden, is_temporary
-
-log = logging.getLogger("vaultmem.watch")
 
 # Files that change how notes are read. Not all of .obsidian: some of it is written at every click.
 SETTINGS_FILES = frozenset(
@@ -81,14 +77,6 @@ class Sorter:
             if path.startswith(prefix):
                 return path[len(prefix) :]
         return None
-
-
-def notify_listener(call: Callable[..., None], *words: object, **more: bool) -> None:
-    """Call a method of the listener; if it fails, the calling thread goes on."""
-    try:
-        call(*words, **more)
-    except Exception:
-        log.exception("a change could not be reported")
 
 
 def _is_visible(path: str, folders: str) -> bool:
