@@ -96,11 +96,17 @@ def _by_words(searcher: Searcher, note: int, words: dict[str, str]) -> Points:
     if not words:
         return {}
     hits = searcher.keyword.search(_any_of(list(words), [note], all_but=True), 200)
-    scores = {
-        block >> ORD_BITS: score for block, score in reversed(hits.items())
-    }  # the best block's
-    highest = max(scores.values(), default=1.0)
-    return {other: (WORD_SHARE * score / highest, "") for other, score in scores.items()}
+    totals: dict[int, float] = {}
+    seen: Counter[int] = Counter()
+    for (
+        block,
+        score,
+    ) in hits.items():  # each further block of a note counts half as much as the one before
+        other = block >> ORD_BITS
+        totals[other] = totals.get(other, 0.0) + score / 2 ** seen[other]
+        seen[other] += 1
+    highest = max(totals.values(), default=1.0)
+    return {other: (WORD_SHARE * total / highest, "") for other, total in totals.items()}
 
 
 def _any_of(words: list[str], notes: list[int], *, all_but: bool = False) -> Question:
