@@ -22,7 +22,6 @@ from vaultmem.notes.dialects import open_rulebook
 from vaultmem.search import model_vectors
 from vaultmem.search.query import Ask
 from vaultmem.search.semantic import Done, Meaning
-from vaultmem.vault import files as store_vault
 
 NOTES = 30
 
@@ -265,7 +264,7 @@ def embed(dated: Vault, one_by_one: Meaning, **how: object) -> int:
 
 
 def whole(dated: Vault, one_by_one: Meaning, **how: object) -> Done:
-    rules = open_rulebook(store_vault.Root(dated.path), "auto")
+    rules = open_rulebook(dated.path, "auto")
     catalog = dated.searcher().catalog
     pending = one_by_one.pending(catalog, how.pop("notes", None))  # type: ignore[arg-type] # tests
     return one_by_one.embed_pending(pending, rules, **how)  # type: ignore[arg-type] # tests

@@ -17,7 +17,6 @@ from vaultmem.reminders import alarms
 from vaultmem.reminders.alarms import Alarm, Notifier, Planned, notification_findings
 from vaultmem.schedule import LocalZone
 from vaultmem.synclog.log_entries import Notified
-from vaultmem.vault.files import Root
 
 
 class Screen:
@@ -79,7 +78,7 @@ def settings(vault: Path, **given: str) -> config.Config:
 
 
 def teller(vault: Path, screen: Screen, **given: str) -> Notifier:
-    made = Notifier(settings(vault, **given), State(str(vault)), open_rulebook(Root(str(vault))))
+    made = Notifier(settings(vault, **given), State(str(vault)), open_rulebook(str(vault), "auto"))
     made.__dict__["desktop"] = screen
     return made
 

@@ -181,7 +181,7 @@ class Resolver:
     """Finds the target of a link from the names in the catalog, without what the catalog says it is."""
 
     def __init__(self, root: Path) -> None:
-        self.rules = open_rulebook(reading.Root(str(root)))
+        self.rules = open_rulebook(str(root), "auto")
         catalog = Catalog(f"{generation(root)}/catalog.db")
         self.names: dict[str, list[str]] = {}
         sql = "SELECT n.name, f.path FROM names n JOIN files f ON f.id = n.file ORDER BY f.path"

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Completion, Folder, FrontMatter, Task
     from vaultmem_obsidian.habits import Settings
 
-NO_PLUGIN = Habits()
 _VERSION = 2  # raise it when notes are parsed differently
 _LINKABLE = frozenset(
     [
@@ -41,10 +40,9 @@ class ObsidianRules:
     uri_template = "obsidian://open?vault={vault}&file={path}"
     page_style = "frontmatter"
 
-    def __init__(self, settings: Settings, habits: Habits = NO_PLUGIN) -> None:
-        self.settings = settings
-        self.habits = habits
-        self.is_used = False  # whether Obsidian itself opens this folder
+    def __init__(self, settings: Settings, habits: Habits, *, is_used: bool) -> None:
+        """`is_used` says whether Obsidian itself opens this folder."""
+        self.settings, self.habits, self.is_used = settings, habits, is_used
         self.fingerprint = f"{_VERSION}-{zlib.crc32(repr(settings).encode()):08x}"
 
     def kind(self, path: str) -> str:
@@ -117,6 +115,5 @@ class ObsidianDialect:
 
     def open(self, root: Folder) -> ObsidianRules:
         """The rules of this vault, with the settings in its `.obsidian`."""
-        rules = ObsidianRules(read_settings(root), read_habits(root))
-        rules.is_used = root.exists(".obsidian")
-        return rules
+        is_used = root.exists(".obsidian")
+        return ObsidianRules(read_settings(root), read_habits(root), is_used=is_used)

@@ -199,9 +199,8 @@ class Vault(MemoryVault):
 
         def rules() -> Rulebook:
             from vaultmem.notes.dialects import open_rulebook
-            from vaultmem.vault.files import Root
 
-            return open_rulebook(Root(self.path), self.config.text("dialect"))
+            return open_rulebook(self.path, self.config.text("dialect"))
 
         def find() -> list[str]:
             paths = self._read(lambda catalog: catalog_read.find_notes(catalog, name, but, rules))

@@ -18,7 +18,6 @@ from vaultmem.notes.dialects import Rulebook, open_rulebook
 from vaultmem.notes.frontmatter import split
 from vaultmem.notes.places import index_kind
 from vaultmem.vault import files
-from vaultmem.vault.files import Root
 
 # Properties in Markdown files outside any vault, and in pages that have nothing else.
 
@@ -103,7 +102,7 @@ class Notes(NamedTuple):
     def read(self, root: str) -> Iterator[SourceText | Skipped]:
         """Yield all notes except hidden ones, and those that vaultmem generated or archived there."""
         tree = Tree(root)
-        rules = open_rulebook(Root(tree.root), self.name)
+        rules = open_rulebook(tree.root, self.name)
         for entry in tree.files(_NOTE.search):
             if isinstance(entry, Skipped):
                 yield entry

@@ -19,7 +19,7 @@ from vaultmem.index.state import State
 from vaultmem.notes.dialects import Rulebook, open_rulebook
 from vaultmem.progress import Silent, report_to
 from vaultmem.text.values import OnError
-from vaultmem.vault import files, identity
+from vaultmem.vault import identity
 from vaultmem.vault.walk import walk
 
 
@@ -163,7 +163,7 @@ class _WantedError(Exception):
 
 def rules_of(folder: str, config: Config) -> Rulebook:
     """The current rules for reading the vault."""
-    return open_rulebook(files.Root(folder), config.text("dialect"))
+    return open_rulebook(folder, config.text("dialect"))
 
 
 def describe_report(report: Report) -> str:

@@ -88,7 +88,7 @@ class MemoryStore:
     @cached_property
     def rules(self) -> Rulebook:
         """The rules by which the vault is read."""
-        return open_rulebook(Root(self.vault), self.config.text("dialect"))
+        return open_rulebook(self.vault, self.config.text("dialect"))
 
     @cached_property
     def batches(self) -> Batches:

@@ -11,7 +11,7 @@ from itertools import accumulate
 from os.path import commonprefix
 
 from vaultmem import paths, plugins
-from vaultmem.adapter import Dialect, Folder, FrontMatter, Link, Mirrors, Note, Rules, Value, Views
+from vaultmem.adapter import Dialect, FrontMatter, Link, Mirrors, Note, Rules, Value, Views
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.notes.places import OUTLINE, file_name, with_our_keys
@@ -276,10 +276,10 @@ def _choices(rules: Rules, link: tuple[str, str, str], others: Sequence[str]) ->
     return sum(rules.resolve(*link, [name]) is not None for name in others)
 
 
-def open_rulebook(root: Folder, dialect: str = "auto") -> Rulebook:
-    """The rules for a vault: those of the dialect named `dialect`, else of the one that claims the vault, else of the
-    fallback."""
-    dialects = installed()
+def open_rulebook(folder: str, dialect: str) -> Rulebook:
+    """The rules for the vault in a folder: those of the dialect named `dialect`, else ("auto") of the one that claims
+    the vault, else of the fallback."""
+    root, dialects = files.Root(folder), installed()
     if not dialects:
         raise ConfigError("no dialect is installed; install vaultmem again, with its adapters")
     if dialect != "auto":
@@ -341,5 +341,5 @@ def read_note(rules: Rulebook, folder: str, path: str, raw: str | None, cap: int
 
 def read_now(folder: str, path: str, dialect: str, cap: int) -> Note:
     """A note as currently on disk, by the rules of its vault, up to `cap` bytes."""
-    rules = open_rulebook(files.Root(folder), dialect)
+    rules = open_rulebook(folder, dialect)
     return read_note(rules, folder, path, files.on_disk(folder, path), cap).note

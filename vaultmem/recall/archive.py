@@ -175,4 +175,4 @@ def _mark(fields: Properties) -> str:
 def _rules(folder: str, dialect: str) -> Rulebook:
     from vaultmem.notes.dialects import open_rulebook
 
-    return open_rulebook(files.Root(folder), dialect)
+    return open_rulebook(folder, dialect)

@@ -25,7 +25,6 @@ from vaultmem.notes.dialects import open_rulebook
 from vaultmem.progress import current_progress
 from vaultmem.search import rank
 from vaultmem.search.publish import text_at
-from vaultmem.vault.files import Root
 from vaultmem.vectors.exact import Allowed
 from vaultmem.vectors.vectors import VectorStore, open_index
 
@@ -382,7 +381,7 @@ def _texts_of(
     """The current texts of blocks, each with its hash; changed ones are left out."""
     if not lacking:
         return
-    rules = open_rulebook(Root(meaning.folder), meaning.dialect)
+    rules = open_rulebook(meaning.folder, meaning.dialect)
     paths = catalog_read.paths_of(catalog, {block >> ORD_BITS for block in lacking})
     for block, digest in lacking.items():
         path = paths.get(block >> ORD_BITS, "")

@@ -152,7 +152,7 @@ def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
 def _block_texts(searcher: Searcher, place: BlockPlace) -> list[str]:
     """The texts of a note's first blocks as indexed: without markup that only its editor needs."""
     path = place.raw or place.path
-    rules = open_rulebook(files.Root(searcher.folder), searcher.config.text("dialect"))
+    rules = open_rulebook(searcher.folder, searcher.config.text("dialect"))
     _, blocks = parse_note(rules, place.path, searcher.texts.read([path])[path])
     return [block.text for block in blocks[:MOST_BLOCKS]]
 
@@ -182,8 +182,7 @@ class Mention:
 
 def mentions(searcher: Searcher, path: str) -> list[Mention]:
     """Where other notes name the one at `path`, by path and line. Reads every candidate note."""
-    root = files.Root(searcher.folder)
-    rules = open_rulebook(root, searcher.config.text("dialect"))
+    rules = open_rulebook(searcher.folder, searcher.config.text("dialect"))
     cap = searcher.config.number("index.max_note_bytes")
     names = names_of(searcher, path)
     pattern, rough = rules.mention_pattern(path, names), matching.folded_names(names)

@@ -24,7 +24,7 @@ from vaultmem.search import publish, rank
 from vaultmem.search.model_vectors import ModelVectors, Vectors, similarities
 from vaultmem.search.search import Searcher
 from vaultmem.text import scripts
-from vaultmem.vault import files, identity
+from vaultmem.vault import identity
 from vaultmem.vectors.shared_index import Health
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Meaning(ModelVectors):
             return None, str(error)
 
     def _text_at(self, place: Place, digest: bytes) -> str:
-        rules = open_rulebook(files.Root(self.folder), self.dialect)
+        rules = open_rulebook(self.folder, self.dialect)
         return publish.text_at(rules, self.folder, place.path, self.cap, digest)
 
     def health(self) -> Health | None:
@@ -366,7 +366,7 @@ def embed(searcher: Searcher) -> tuple[int, str | None, str | None]:
     except ModelError as error:
         return 0, None, str(error)
     meaning = serving.successor or serving
-    rules = open_rulebook(files.Root(searcher.folder), searcher.config.text("dialect"))
+    rules = open_rulebook(searcher.folder, searcher.config.text("dialect"))
     try:
         done = meaning.embed_pending(meaning.pending(searcher.catalog), rules).blocks
     except ModelError as error:

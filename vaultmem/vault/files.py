@@ -13,7 +13,7 @@ import time
 
 from vaultmem.light import NamedTuple
 from vaultmem.paths import blake2b
-from vaultmem.vault.walk import has_one_spelling, nfc, sqlite_int
+from vaultmem.vault.walk import has_one_spelling, nfc, spellings, sqlite_int
 
 # Open a file of the vault so that no symbolic link in its path can lead out of it.
 
@@ -239,16 +239,7 @@ def on_disk(root: str, path: str) -> str | None:
 def _name_on_disk(folder: str, name: str) -> str | None:
     if os.path.lexists(f"{folder}/{name}"):
         return name
-    if has_one_spelling(name):
-        return None
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return None
-    composed = nfc(name)
-    return min(
-        (entry for entry in names if not entry.isascii() and nfc(entry) == composed), default=None
-    )
+    return None if has_one_spelling(name) else spellings(folder).get(nfc(name))
 
 
 class Root:

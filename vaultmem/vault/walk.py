@@ -122,7 +122,7 @@ class FileLookup:
         if not ignores_case and (name.isascii() or os.path.lexists(f"{full}/{composed}")):
             return composed
         if folder not in self._spellings:
-            self._spellings[folder] = _spellings(full)
+            self._spellings[folder] = spellings(full)
         return self._spellings[folder].get(composed)
 
 
@@ -133,7 +133,7 @@ def _swapped(name: str) -> str:
     return name.swapcase() if swapped == name else swapped
 
 
-def _spellings(full: str) -> dict[str, str]:
+def spellings(full: str) -> dict[str, str]:
     """The names in a folder by their NFC forms: the composed one, else the first."""
     try:
         names = os.listdir(full)
