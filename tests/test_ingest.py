@@ -179,7 +179,9 @@ def test_through_the_agent_as_without_it(vault: Path, tmp_path: Path, other: Pat
 
 
 def test_the_command_says_what_came_in_and_what_did_not(vault: Path, other: Path) -> None:
-    ended = command(vault, "--source", "obsidian", "--path", str(other), "--format", "text")
+    words = ("--source", "obsidian", "--path", str(other), "--format", "text")
+    assert "vaultmem approve" not in command(vault, *words, "--dry-run").err
+    ended = command(vault, *words)
     assert ended.code == 0
     assert "Wifi.md (obsidian): 1 memory; redacted: password\n" in ended.out
     assert "left out: Empty.md: it is empty" in ended.err

@@ -82,7 +82,8 @@ def _show_ingested(report: IngestReport, output: Output) -> None:
         totals.append(f"{plural(counts['redacted'], 'secret')} taken out")
     head = "dry run, nothing was done" if report["dry_run"] else "ingest"
     output.note(f"{head}: {', '.join(totals)}")
-    for name in sorted({file["source"] for file in report["files"] if file["result"] == "new"}):
+    sources = {file["source"] for file in report["files"] if file["result"] == "new"}
+    for name in () if report["dry_run"] else sorted(sources):
         _show_held_back(name, output)
     if report["left"]:
         begun = sum(file["rest"] > 0 for file in report["files"])
@@ -111,7 +112,7 @@ def _ingest_text(args: Namespace, output: Output) -> int:
     new = sum(part["result"] == "new" for part in report["parts"])
     if new < len(report["parts"]):
         output.note(f"{count_of(new)} of {plural(len(report['parts']), 'part')}")
-    if new and args.source:
+    if new and args.source and not args.dry_run:
         _show_held_back(args.source, output)
     if report["redacted"]:
         many = plural(len(report["redacted"]), "secret")
