@@ -238,11 +238,11 @@ def _translate_keys(config: JsonObject) -> JsonObject:
         meant["notify.method"] = "none"
     elif isinstance(method, str) and method in _METHODS:
         meant["notify.method"] = _METHODS[method]
-    for name in ("logseq", "obsidian", "claude", "car-agent", "fingersaver"):
-        section = config.get(f"ingestion.{name}")
-        for key in ("path", "enabled"):
-            if isinstance(section, dict) and key in section:
-                value = section[key]
-                raw = ("on" if value else "off") if isinstance(value, bool) else value
-                meant[f"ingestion.{name}.{key}"] = raw
+    for source, section in config.items():
+        if not (source.startswith("ingestion.") and isinstance(section, dict)):
+            continue
+        for key in (key for key in ("path", "enabled") if key in section):
+            value = section[key]
+            raw = ("on" if value else "off") if isinstance(value, bool) else value
+            meant[f"{source}.{key}"] = raw
     return meant
