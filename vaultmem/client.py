@@ -225,29 +225,32 @@ def _number(fields: JsonObject, name: str) -> int:
     return number if isinstance(number, int) else 0
 
 
-def ask_agent(command: str, words: list[str]) -> int | None:
-    """Run a reading command in the agent and print its output. Returns the exit code; None if the agent cannot run
-    it."""
-    if os.environ.get("VAULTMEM_DEBUG") or not _OWN_PROCESS.isdisjoint(words):
+def ask_agent(command: str, words: list[str], stdin: str | None = None) -> int | None:
+    """Run a command in the agent and print its output. Returns the exit code; None if the agent cannot run it.
+    Raises AgentError if a tool may have been called."""
+    if needs_own_process(words):
         return None
-    stdin = stdin_so_far() if command == "hook" else None
-    by_meaning = command == "recall" or "-s" in words or "--semantic" in words
+    stdin = stdin_so_far() if command == "hook" else stdin
+    by_meaning = command in ("recall", "agent") or "-s" in words or "--semantic" in words
     timeout = BY_MEANING if by_meaning else FIRST_BYTE
     try:
-        reply = run_in_agent(command, words, timeout=timeout, stdin=stdin)
+        request = {**_request(command, words), **({} if stdin is None else {"given": stdin})}
+        reply = call(vault_of(words), "run", request, timeout=timeout)
+    except AgentError as error:
+        if command == "agent" and error.code not in (NO_ANSWER, UNKNOWN_METHOD, BUSY):
+            raise
+        return None
     except (VaultmemError, OSError, ValueError):
         return None
-    return print_reply(reply)
+    return _print_reply(reply)
 
 
-def run_in_agent(command: str, words: list[str], *, timeout: float, stdin: str | None) -> object:
-    """The agent's reply to a command, for print_reply(); NO_AGENT when no agent listens. Raises AgentError."""
-    request = {**_request(command, words), **({} if stdin is None else {"given": stdin})}
-    return call(vault_of(words), "run", request, timeout=timeout)
+def needs_own_process(words: list[str]) -> bool:
+    """Whether no agent can do it for the caller."""
+    return bool(os.environ.get("VAULTMEM_DEBUG")) or not _OWN_PROCESS.isdisjoint(words)
 
 
-def print_reply(reply: object) -> int | None:
-    """Print the output of a command that the agent ran. Returns its exit code; None for an invalid reply."""
+def _print_reply(reply: object) -> int | None:
     if not isinstance(reply, dict) or not isinstance(reply.get("code"), int):
         return None
     try:

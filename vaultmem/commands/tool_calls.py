@@ -7,7 +7,6 @@ here, with what was read from stdin.
 
 from __future__ import annotations
 
-import os
 import sys
 
 from vaultmem import client
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 MOST = 1_000_000  # bytes of stdin
 MOST_CALLS = 8  # carried out as one request of the socket, which must end within 30 s
 _STDIN = "-"
-_NOT_DONE = (client.NO_ANSWER, client.UNKNOWN_METHOD, client.BUSY)
-
 _read: list[bytes] = []  # read from stdin before the agent refused
 
 
@@ -36,25 +33,15 @@ _read: list[bytes] = []  # read from stdin before the agent refused
 def forward(words: list[str]) -> int | None:
     """The exit code of the command, carried out by the agent; None if it was not. Raises AgentError."""
     _read.clear()
-    if os.environ.get("VAULTMEM_DEBUG") or not {"--help", "-h"}.isdisjoint(words):
-        return None
     text = None
     if reads_stdin(words):
-        if client.is_terminal(sys.stdin):
+        if client.needs_own_process(words) or client.is_terminal(sys.stdin):
             return None
         _read[:] = [_all_of_stdin()]
         text = _as_text(_read[0])
         if text is None:
             return None
-    try:
-        reply = client.run_in_agent("agent", words, timeout=client.BY_MEANING, stdin=text)
-    except client.AgentError as error:
-        if error.code not in _NOT_DONE:
-            raise
-        return None
-    except (OSError, ValueError):  # something is odd about the working directory
-        return None
-    code = client.print_reply(reply)
+    code = client.ask_agent("agent", words, text)
     if code is not None:
         _read.clear()
     return code
