@@ -274,7 +274,7 @@ def test_a_wild_line_has_one_answer_and_hurts_no_other(running: Agent, data: byt
 def test_odd_arguments_over_the_socket_are_answered_or_returned(
     running: Agent, words: object, given_: object
 ) -> None:
-    asked = {**client._request("agent", []), "words": words, "given": given_}
+    asked = {**client._request("agent", [], None), "words": words, "given": given_}
     with Line(running.vault) as line:
         reply = line.ask("run", **asked)
         if "error" in reply:

@@ -226,19 +226,17 @@ def _number(fields: JsonObject, name: str) -> int:
 
 
 def ask_agent(command: str, words: list[str], stdin: str | None = None) -> int | None:
-    """Run a command in the agent and print its output. Returns the exit code; None if the agent cannot run it.
-    Raises AgentError if a tool may have been called."""
+    """Run a command in the agent and print its output. Returns the exit code; None if the agent cannot run it."""
     if needs_own_process(words):
         return None
     stdin = stdin_so_far() if command == "hook" else stdin
     by_meaning = command in ("recall", "agent") or "-s" in words or "--semantic" in words
     timeout = BY_MEANING if by_meaning else FIRST_BYTE
     try:
-        request = {**_request(command, words), **({} if stdin is None else {"given": stdin})}
-        reply = call(vault_of(words), "run", request, timeout=timeout)
+        reply = call(vault_of(words), "run", _request(command, words, stdin), timeout=timeout)
     except AgentError as error:
         if command == "agent" and error.code not in (NO_ANSWER, UNKNOWN_METHOD, BUSY):
-            raise
+            raise  # a tool may have been called
         return None
     except (VaultmemError, OSError, ValueError):
         return None
@@ -301,9 +299,9 @@ def vault_of(words: list[str]) -> str:
         return config.choose_vault(named)
 
 
-def _request(command: str, words: list[str]) -> JsonObject:
+def _request(command: str, words: list[str], stdin: str | None) -> JsonObject:
     request: JsonObject = {
-        "command": command, "words": words, "cwd": os.getcwd(), "terminal": is_terminal(sys.stdout),
+        "command": command, "words": words, "given": stdin, "cwd": os.getcwd(), "terminal": is_terminal(sys.stdout),
         "colour": wants_colour(sys.stdout), "version": __version__, "environ": settings(),
     }  # fmt: skip
     if request["terminal"]:
