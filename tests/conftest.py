@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests import kill_points, tables
 from tests.index_dump import synced
@@ -139,8 +139,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # For all laws: wall time means nothing, see tests/effort.py. A law may ask for more examples.
     settings.register_profile(
-        "patient", deadline=None, max_examples=examples(90), derandomize=not NEW
-    )
+        "patient", deadline=None, max_examples=examples(90), derandomize=not NEW,
+        suppress_health_check=[HealthCheck.too_slow],
+    )  # fmt: skip
     settings.load_profile("patient")
     if tables.ANY_FAILURE:
         settings.register_profile(

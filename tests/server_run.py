@@ -17,6 +17,7 @@ from vaultmem.api.rpc import Request, RequestError
 from vaultmem.errors import VaultmemError
 
 PATIENCE = 60  # seconds for what takes milliseconds
+ECHOED = {"id": 1, "result": {}}  # what `ask("echo")` returns
 
 
 class Client:
