@@ -214,14 +214,12 @@ class Connecting:
         return traces.add_part(path, parts, dry_run=dry_run, is_new=is_new)
 
     def _own_file(self, path: str, text: str) -> Edited:
-        """Write or remove a file that is entirely ours."""
         text = "" if self._args.remove else text
         return hooks.edit(
             path, lambda before: context.installed(before, text), dry_run=self._args.dry_run
         )
 
     def _remove_empty(self, path: str, levels: int) -> None:
-        """Remove the empty folders above a removed file."""
         if self._args.dry_run or not self._args.remove:
             return
         folder = os.path.dirname(path)

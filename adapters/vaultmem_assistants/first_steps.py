@@ -115,7 +115,6 @@ class _Guide:
         self._planned: list[dict[str, str]] = []
 
     def run(self) -> None:
-        """Run all steps."""
         output, dry_run = self._output, self._args.dry_run
         vault = checked_name(self._vault())
         self._look(vault)
@@ -184,7 +183,6 @@ class _Guide:
         self._say(f"  {late} overdue, {due['today']} due today, {due['soon']} in the next days")
 
     def _settings(self, what: str, values: dict[str, str]) -> None:
-        """Set settings in the person's own file."""
         path = paths.config_file()
 
         def changed(before: str) -> str:

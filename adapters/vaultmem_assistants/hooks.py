@@ -101,7 +101,6 @@ def _without_last(text: str, harness: Harness) -> str:
 
 
 def _ours(text: str, harness: Harness) -> list[Way]:
-    """The paths to all our hooks."""
     if not text.strip(_NOTHING):
         return []
     event, start = find(text, parse(text), "hooks", harness.event)

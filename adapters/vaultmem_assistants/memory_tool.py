@@ -65,8 +65,6 @@ def change(session: Session, params: Arguments) -> JsonObject:
 
 
 class _Tool:
-    """Runs one command."""
-
     def __init__(self, session: Session, params: Arguments) -> None:
         self.command: dict[str, object] = json_object(params.needed("command"))
         if not self.command:
@@ -77,7 +75,6 @@ class _Tool:
         self.now = stamp(session.now)
 
     def view(self) -> str:
-        """A file with line numbers, or a folder."""
         path = self._text("path")
         inner = inner_path(path)
         place = self.folder.find(inner)
@@ -95,7 +92,6 @@ class _Tool:
         return _listing(path, self.folder.size(place), items)
 
     def create(self) -> str:
-        """Create a file: a memory of the assistant."""
         path = self._new_path("path")
         content = secrets.redact_foreign(_check(self._text("file_text"))).text
         inner = inner_path(path)
@@ -139,7 +135,6 @@ class _Tool:
         return "\n".join([done, *snippet])
 
     def insert(self) -> str:
-        """Insert lines after line `insert_line`."""
         path = self._text("path")
         place, content = self._file(path)
         new = secrets.redact_foreign(self._text("insert_text")).text
@@ -156,7 +151,6 @@ class _Tool:
         return f"The file {path} has been edited."
 
     def delete(self) -> str:
-        """Move a file, or all files of a folder, to the archive."""
         path = self._text("path")
         inner = inner_path(path)
         place = self.folder.find(inner)
@@ -178,7 +172,6 @@ class _Tool:
         return f"Successfully deleted {path}"
 
     def rename(self) -> str:
-        """Move a file or a folder."""
         old, new = self._text("old_path"), self._new_path("new_path")
         inner, target = inner_path(old), inner_path(new)
         place = self.folder.find(inner)
@@ -207,7 +200,6 @@ class _Tool:
     # --- Shared by the commands
 
     def _text(self, name: str) -> str:
-        """A text parameter of the command, unchanged."""
         value = self.command.get(name)
         if not isinstance(value, str):
             raise VaultmemError(f"`{name}` is missing, or not text")
@@ -266,7 +258,6 @@ class _Tool:
         return [file for file in self.folder.inside(place, 100) if not file.is_folder]
 
     def _put_away(self, place: Place, why: str) -> Change:
-        """Archive a file that is not a memory."""
         data = self.folder.data(place)
         inner = place.path[len(self.folder.path) + 1 :]
         preferred = f"{self.folder.path}/{ARCHIVED_NOTES}/{inner}"
@@ -274,7 +265,6 @@ class _Tool:
         return Change(TO_ARCHIVE, "", place.path, target, {}, None, digest(data), why, data)
 
     def _relocate(self, place: Place, inner: str, why: str) -> Change:
-        """The change that moves a file."""
         memory = self._memory(place)
         path, filename = self.folder.new(inner)
         if memory is None:
@@ -288,7 +278,6 @@ class _Tool:
 
 
 def _category_in(inner: str, otherwise: str) -> str:
-    """The category of a file, by its folder."""
     top = inner.partition("/")[0] if "/" in inner else ""
     return top if top in CATEGORIES else otherwise
 
@@ -336,7 +325,6 @@ def _number_lines(lines: Sequence[str], first: int) -> list[str]:
 
 
 def _listing(path: str, size: int, items: Sequence[tuple[int, str]]) -> str:
-    """The listing of a folder, with sizes."""
     what = "files and directories up to 2 levels deep"
     head = f"Here're the {what} in {path}, excluding hidden items:"
     lines = [f"{_size(entry)}\t{path}/{name}" for entry, name in items[:MOST_LISTED]]

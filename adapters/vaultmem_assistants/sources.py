@@ -69,7 +69,6 @@ class _Below(NamedTuple):
     patterns: tuple[re.Pattern[str], ...]
 
     def is_wanted(self, path: str) -> bool:
-        """Whether a file is wanted."""
         whole = self.prefix + path
         return any(pattern.search(whole) is not None for pattern in self.patterns)
 

@@ -184,7 +184,6 @@ def _response(text: str, body: Members) -> Chat | None:
 
 
 def _chat(text: str, body: Members, messages: Sequence[Part], roles: Sequence[str]) -> Chat:
-    """The chat of a list of messages."""
     last = _last_of_user(roles)
     _unambiguous(read_parts(text, messages[last].start)[0], ("role", "content"))
     first, before = messages[0].start, messages[last].start
@@ -211,7 +210,6 @@ def _role(item: object) -> str:
 
 
 def _digest(roles: Sequence[str], texts: Sequence[str]) -> str:
-    """A digest of the messages."""
     pairs = [[role, text] for role, text in zip(roles, texts, strict=False)]
     return sha256(json.dumps(pairs).encode()).hexdigest()
 

@@ -103,7 +103,6 @@ def _forget(args: Namespace, output: Output) -> None:
 
 
 def _learn(args: Namespace, output: Output) -> None:
-    """Learn from all turns in the queue once."""
     from vaultmem_chat.learning.worker import Worker
     from vaultmem_chat.llm.llm import open_model
 

@@ -38,8 +38,6 @@ _RESERVED = frozenset(
 
 
 class _New(NamedTuple):
-    """An entry to write."""
-
     id: str
     role: str
     content: str
@@ -109,7 +107,6 @@ class _Batch:
 
     @cached_property
     def _who(self) -> Header:
-        """The header of the batch."""
         why = self._params.line("why") or f"turn of conversation {self._conversation}"
         return header(self._params, why[:LONGEST_WHY], self._session.now)
 
@@ -234,7 +231,6 @@ class _Batch:
     # --- Existing entries
 
     def retire(self, record: JsonObject) -> None:
-        """Put an entry away."""
         entry = self._own(_text(record, "id"))
         if entry.deleted:
             self._known[entry.id] = None
@@ -247,7 +243,6 @@ class _Batch:
         self._add("retired", change._replace(properties=sets))
 
     def mark(self, record: JsonObject) -> None:
-        """Set properties of an entry."""
         entry = self._own(_text(record, "id"))
         fields = _properties(record)
         sets = {key: value for key, value in fields.items() if entry.properties.get(key) != value}
@@ -270,7 +265,6 @@ class _Batch:
         return [change.id for change_kind, change in self._changes.values() if change_kind == kind]
 
     def carry_out(self) -> JsonObject:
-        """Carry out the batch, or report what it would do."""
         plan = Plan("converse", tuple(change for _, change in self._changes.values()))
         if self._params.flag("dry_run"):
             return {**report_planned(self._session, plan), **self._report(None)}

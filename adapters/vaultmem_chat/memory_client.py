@@ -43,7 +43,6 @@ Messages = str | Sequence[JsonObject]
 
 
 def _settings(folder: str, base_url: str, model: str) -> settings.Config:
-    """The settings with the overrides of a caller."""
     set_up = settings.load(folder).text("llm.base_url")
     changes = {
         key: text for key, text in (("llm.base_url", base_url), ("llm.model", model)) if text

@@ -86,8 +86,6 @@ def next_round(
 
 
 class _Sum(NamedTuple):
-    """A summary to write."""
-
     name: str  # with its level: L1/chunk_0
     text: str
     by: str  # who wrote it
@@ -98,8 +96,6 @@ class _Sum(NamedTuple):
 
 
 class _Round:
-    """One round over one conversation."""
-
     def __init__(
         self, entries: Sequence[Entry], model: Model | None, limits: Limits, count: Callable[[str], int]
     ) -> None:  # fmt: skip
@@ -160,7 +156,6 @@ class _Round:
             self._write_final(level, tokens, before, facts)
 
     def _sources_by(self, *roles: str) -> list[Entry]:
-        """The entries that summaries are made of."""
         return [source for source in self._sources if source.role in roles]
 
     def _renew(self) -> bool:
@@ -343,7 +338,6 @@ class _Round:
 
 
 def _linked_entries(summary: Entry, there: Sequence[Entry]) -> list[Entry]:
-    """The entries that a summary links to."""
     links = summaries.links(summary)
     return [entry for entry in there if f"[[{summaries.name(entry)}]]" in links]
 

@@ -88,8 +88,6 @@ def _check(client: MemoryClient) -> None:
 
 
 class _Talk:
-    """One interactive chat."""
-
     def __init__(
         self, client: MemoryClient, conversation: str | None, output: Output, learned: queue.SimpleQueue[Learned]
     ) -> None:  # fmt: skip

@@ -219,7 +219,6 @@ class _Wire:
         return answer.status, data
 
     def close(self) -> None:
-        """Close the connections."""
         with self._lock:
             for connection in self._free:
                 connection.close()

@@ -92,7 +92,6 @@ class Guard:
         return None if is_open else NO_KEY
 
     def _has_key(self, header: tuple[bytes, bytes]) -> bool:
-        """Whether a header holds our key."""
         name, value = header[0].lower(), header[1].decode("latin-1")
         if name == KEY_HEADER:
             return self._is_key(value)

@@ -214,7 +214,6 @@ def _guarded(path: str, door: Door) -> str:
 
 
 def _most(path: str, door: Door) -> int:
-    """The most bytes of a request at a path."""
     return door.guarded.get(_guarded(path, door), MOST_BODY)
 
 
@@ -259,7 +258,6 @@ def _error(status: int, message: str, headers: dict[str, str] | None = None) -> 
 
 
 def _failure(error: Exception) -> Response:
-    """The response for an exception."""
     if isinstance(error, HTTPException):
         is_plain = error.detail in ("Not Found", "Method Not Allowed")
         text = _PLAIN[error.status_code] if is_plain else error.detail

@@ -169,7 +169,6 @@ class _Endpoint:
         self._sessions = Sessions()
 
     async def answer(self, request: Request) -> Response:
-        """Handle a request by its HTTP method."""
         caller = current_caller(request)
         vault = vault_for(self._door, caller, request.path_params.get("vault", ""))
         version = request.headers.get(VERSION)
@@ -233,7 +232,6 @@ class _Endpoint:
     async def _answer_all(
         self, session: Session, stream: Stream, caller: Caller, requests: list[JsonObject]
     ) -> None:
-        """Answer the requests of a body, one after the other."""
         try:
             for message in requests:
                 await self._carry_out(session, stream, caller, message)

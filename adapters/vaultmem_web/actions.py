@@ -37,7 +37,6 @@ async def _done(reader: Reader, text: str, count: int = 1) -> Notice:
 
 
 async def _answer(reader: Reader, form: Form, t: Translator) -> Notice:
-    """Mark an item as done, dropped or snoozed."""
     state = _needed(form, "state")
     params: dict[str, object] = {"id": _needed(form, "id"), "state": state}
     if state == "snoozed":
@@ -59,7 +58,6 @@ async def _approve(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _each(name: str, reader: Reader, form: Form, t: Translator) -> Notice:
-    """Call a verb on each of several memories."""
     verb, text, fields = _EACH[name]
     params = {field: kind(_needed(form, field)) for field, kind in fields.items()}
     answers, refused = await _for_each(form, lambda id_, _: reader.ask(verb, id=id_, **params))
@@ -143,7 +141,6 @@ async def _remedy(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _undo(reader: Reader, form: Form, t: Translator) -> Notice:
-    """Undo commits, newest first."""
     refused: list[Record] = []
     commits = _needed(form, "commits").split()[:_MOST]
     for commit in commits:

@@ -91,14 +91,11 @@ class _Guard:
 
 
 class _Site:
-    """The endpoints."""
-
     def __init__(self, door: Door) -> None:
         self.sessions = Sessions()
         self._door = door
 
     def routes(self) -> list[http.BaseRoute]:
-        """All routes."""
         return [
             http.Route("/enter", self.enter, methods=["GET", "POST"]),
             http.Route("/leave", self.leave, methods=["POST"]),
@@ -112,7 +109,6 @@ class _Site:
         ]
 
     async def root(self, _: http.Request) -> http.Response:
-        """The address without its slash."""
         return http.RedirectResponse(f"{ROOT}/")
 
     async def enter(self, request: http.Request) -> http.Response:
@@ -150,7 +146,6 @@ class _Site:
         return ""
 
     async def leave(self, request: http.Request) -> http.Response:
-        """End the session."""
         await self._checked(request)
         self.sessions.close(_secret(request))
         response = _entrance(request)
@@ -158,11 +153,9 @@ class _Site:
         return response
 
     async def nothing(self, request: http.Request) -> http.Response:
-        """The response for unknown pages."""
         return self._page(request, views.trouble(_texts(request), "there is no such page"), 404)
 
     async def language(self, request: http.Request) -> http.Response:
-        """Set the language."""
         form = await self._checked(request)
         response = http.RedirectResponse(_back(form), 303)
         if form.get("language") in LANGUAGES:

@@ -152,7 +152,6 @@ async def _askers(visit: Visit) -> h.Node:
 
 
 def _slider(name: str, label: str, value: float, **bounds: str) -> h.Element:
-    """A slider for a number with bounds."""
     slider = h.input(type="range", name=name, **bounds, value=f"{value:g}")
     return h.label[h.span[label], slider, h.output[f"{value:g}"]]
 

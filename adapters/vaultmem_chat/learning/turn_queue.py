@@ -199,7 +199,6 @@ class Turns:
         return item
 
     def _write(self, item: Item) -> None:
-        """Atomically write the file of an item."""
         path = f"{self.folder}/{item.name}"
         try:
             replace_private(path, _pack(item), sync=True)

@@ -180,7 +180,6 @@ class ServiceEmbedder(TextEmbedder):
         return EmbeddingServiceError(why)
 
     def _probe_dimension(self) -> int:
-        """The length of vectors, from the service."""
         (row,) = self._rows([_PROBE], in_a_hurry=True)
         with suppress(OSError):  # otherwise it is determined again
             self._record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

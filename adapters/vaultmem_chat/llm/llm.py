@@ -105,7 +105,6 @@ def streamed_chat(
 
 
 def _fresh_words(answer: Answer, events: Iterable[str]) -> Iterator[str]:
-    """Yield the new words."""
     for event in events:
         answer.feed(event)
     if words := answer.fresh():

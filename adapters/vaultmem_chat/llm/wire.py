@@ -162,7 +162,6 @@ def _reply(response: httpx.Response, status: int, body: bytes = b"") -> Reply:
 
 
 def _pieces(response: httpx.Response, most: int) -> Iterator[bytes]:
-    """Yield the bytes of a reply as they arrive."""
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise LlmError(f"{response.url} answers in an encoding that was not requested")
     size = 0
@@ -197,7 +196,6 @@ class Events:
 
 
 def _event_data(block: bytes) -> list[str]:
-    """The data of complete events."""
     import httpx
     from httpx_sse import EventSource
 

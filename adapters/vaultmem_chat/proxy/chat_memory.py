@@ -37,8 +37,6 @@ _BEARER = "bearer "
 
 
 class _Newest:
-    """The newest turn of a conversation."""
-
     def __init__(self, digest: str, user_id: str = "") -> None:
         self.digest, self.user_id = digest, user_id or str(uuid.uuid4())
         self.item: Item | None = None  # between two requests, while an answer may still arrive
