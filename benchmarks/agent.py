@@ -26,20 +26,20 @@ from pathlib import Path
 from statistics import median
 
 import psutil
+import timing
 from queries import make_queries, neighbours
 from timing import (
     BARE,
     VAULTMEM,
     Row,
     about,
-    in_turns,
     print_table,
     quantile,
-    ratios,
     ready_vault,
     run,
     surroundings,
     typical,
+    whole_process,
 )
 
 OWN = "Measured saves"
@@ -239,11 +239,10 @@ def whole(vault: Path, env: dict[str, str], pairs: int) -> Row:
     word = make_queries(vault)["rare word"][0]
     command = [*VAULTMEM, "search", "--keyword", word, "--vault", str(vault)]
     run(command, env)
-    mine, bare = in_turns(partial(run, command, env), partial(run, BARE, env), pairs)
-    took, times = typical(mine), ratios(mine, bare)
-    measured = f"{took.wall * 1000:.0f} ms, CPU {took.cpu * 1000:.0f} ms"
-    ratio = f"{times.wall:.2f} × bare Python (CPU {times.cpu:.2f} ×)"
-    return Row("vaultmem search WORD, whole process", "≤ 3.5 × bare Python", measured, ratio)
+    search = partial(run, command, env)
+    return whole_process(
+        "vaultmem search WORD, whole process", "≤ 3.5 × bare Python", search, env, pairs
+    )
 
 
 def _spread(took: Sequence[float], unit: str) -> str:
@@ -310,9 +309,7 @@ def measure(options: argparse.Namespace, folder: Path | None) -> tuple[str, list
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--notes", type=int, default=10_000)
-    parser.add_argument("--folder", type=Path, help="where the vault is, or shall be made")
+    parser = timing.parser(__doc__)
     parser.add_argument("--state", type=Path, help="where state is kept for the next run")
     parser.add_argument("--pairs", type=int, default=21, help="runs of each whole process")
     parser.add_argument("--repeats", type=int, default=5, help="of each question")

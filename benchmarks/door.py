@@ -29,8 +29,19 @@ from pathlib import Path
 from statistics import median
 
 import psutil
+import timing
 from queries import make_queries, neighbours
-from timing import HERE, VAULTMEM, Row, about, print_table, quantile, ready_vault, run, surroundings
+from timing import (
+    HERE,
+    VAULTMEM,
+    Row,
+    about,
+    indexed_vault,
+    print_table,
+    quantile,
+    run,
+    surroundings,
+)
 
 A_TOKEN = 20  # clients that share a token: each may ask 6,000 times a minute
 ECHO = """
@@ -170,8 +181,7 @@ async def ready(address: Address, key: str, body: dict[str, object], vaults: int
 def clients_rows(args: argparse.Namespace, folder: Path) -> list[Row]:
     """Many clients of one vault."""
     env = {**surroundings(folder), "VAULTMEM_EMBEDDING_MODEL": "off"}
-    vault = ready_vault(folder / f"vault-{args.notes}", args.notes, env)
-    run([*VAULTMEM, "sync", "--no-embed", "--vault", str(vault)], env)
+    vault = indexed_vault(folder / f"vault-{args.notes}", args.notes, env)
     print(about(vault))
     words = neighbours(vault, args.requests)
     stem = f"bench-{os.getpid()}-"
@@ -264,14 +274,12 @@ def give_vectors(vault: str) -> None:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--notes", type=int, default=10_000)
+    parser = timing.parser(__doc__)
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--vaults", type=int, default=0)
     parser.add_argument("--searches", type=int, default=144)
-    parser.add_argument("--folder", type=Path, help="keep vaults here, or take them from here")
     parser.add_argument("--vectors", help=argparse.SUPPRESS)
     args = parser.parse_args(words)
     if args.vectors:

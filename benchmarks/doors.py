@@ -8,7 +8,6 @@ open; then whole processes are timed against `python -c pass`, with an agent and
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -19,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import timing
 from agent import Running
 from timing import (
     BARE,
@@ -27,9 +27,9 @@ from timing import (
     Run,
     about,
     in_turns,
+    indexed_vault,
     print_table,
     ratios,
-    ready_vault,
     run,
     surroundings,
     typical,
@@ -192,9 +192,7 @@ def _row(what: str, seconds: float, over: float) -> Row:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--notes", type=int, default=10_000)
-    parser.add_argument("--folder", type=Path, help="keep the vault here, or take it from here")
+    parser = timing.parser(__doc__)
     parser.add_argument(
         "--calls", type=int, default=60, help="of each kind; the limit is 600 a minute"
     )
@@ -202,8 +200,7 @@ def main(words: Sequence[str] | None = None) -> None:
     args = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="vm-") as scratch:
         env = {**surroundings(Path(scratch)), "VAULTMEM_EMBEDDING_MODEL": "off"}
-        vault = ready_vault(args.folder or Path(scratch) / "vault", args.notes, env)
-        run([*VAULTMEM, "sync", "--no-embed", "--vault", str(vault)], env)
+        vault = indexed_vault(args.folder or Path(scratch) / "vault", args.notes, env)
         os.environ.update(env)
         rows = inside(vault, args.calls)
         rows += through_the_agent(vault, env, args.calls)

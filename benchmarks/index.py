@@ -9,7 +9,6 @@ the highest of the process that did the work; vectors are no part of it.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import timing
 from timing import (
     BARE,
     HERE,
@@ -153,9 +153,7 @@ def measure_peers(vault: Path, rounds: int) -> list[Row]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--notes", type=int, default=10_000)
-    parser.add_argument("--folder", type=Path, help="where the vault is, or shall be made")
+    parser = timing.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     heading, rows = measure(options.notes, options.folder, options.rounds)

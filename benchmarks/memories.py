@@ -41,6 +41,7 @@ from timing import (
     ratios,
     run,
     surroundings,
+    taken,
     typical,
 )
 
@@ -163,7 +164,7 @@ class Bench:
         again, theirs = in_turns(write, raw, self.options.pairs)
         took, beside = typical([*mine, *again]), f"{ratios(again, theirs).wall:.2f} × raw script"
         ratio = f"{ratios(mine, bare).wall:.2f} × bare Python, {beside}"
-        yield Row(f"  vaultmem write at {count:,}, no agent", "", _whole(took), ratio)
+        yield Row(f"  vaultmem write at {count:,}, no agent", "", taken(took), ratio)
 
     def storm(self) -> Iterator[Row]:
         """Many assistants at once."""
@@ -212,7 +213,7 @@ class Bench:
         )
         ratio = f"{ratios(mine, bare).wall:.2f} × bare Python; first {first.wall:.2f} s"
         label = f"vaultmem {' '.join(words)} at {self.most:,}, no agent"
-        return Row(label, "≤ 1 s", _whole(typical(mine)), ratio)
+        return Row(label, "≤ 1 s", taken(typical(mine)), ratio)
 
     def _questions(self, agent: Running) -> Iterator[tuple[str, dict[str, object]]]:
         listed = agent.link.ask("memory", verb="list", params={"limit": 20})["memories"]
@@ -345,10 +346,6 @@ def _memory(agent: Running) -> float:
 
 def _spread(took: Sequence[float]) -> str:
     return f"p50 {median(took):.1f} ms, p90 {quantile(took, 0.9):.1f} ms"
-
-
-def _whole(took: Run) -> str:
-    return f"{took.wall * 1000:.0f} ms, CPU {took.cpu * 1000:.0f} ms"
 
 
 def _dreamt(what: str, budget: str, took: Run, read: Run) -> Row:

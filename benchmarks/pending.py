@@ -16,19 +16,17 @@ from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 
+import timing
 from timing import (
-    BARE,
     VAULTMEM,
     Row,
     Run,
     about,
-    in_turns,
     print_table,
-    ratios,
     ready_vault,
     run,
     surroundings,
-    typical,
+    whole_process,
 )
 
 BUDGET = "≤ 3.5 × bare Python"
@@ -58,16 +56,14 @@ def _rows(words: tuple[str, ...], vault: Path, env: dict[str, str], pairs: int) 
     """A command with the listing and without it."""
     command = [*VAULTMEM, *words, "--vault", str(vault)]
     listing = _settled(command, env)
-    bare = partial(run, BARE, env)
-    kept = in_turns(partial(run, command, env), bare, pairs)
 
     def without() -> Run:
         listing.unlink(missing_ok=True)
         return run(command, env)
 
-    anew = in_turns(without, bare, max(pairs // 4, 1))
     what = f"vaultmem {words[0]}, whole process"
-    return [_row(what, BUDGET, kept), _row("  after a change", "", anew)]
+    with_it = whole_process(what, BUDGET, partial(run, command, env), env, pairs)
+    return [with_it, whole_process("  after a change", "", without, env, max(pairs // 4, 1))]
 
 
 def _settled(command: list[str], env: dict[str, str]) -> Path:
@@ -81,23 +77,10 @@ def _settled(command: list[str], env: dict[str, str]) -> Path:
     raise SystemExit("no listing was kept")
 
 
-def _row(what: str, budget: str, measured: tuple[list[Run], list[Run]]) -> Row:
-    took, times = typical(measured[0]), ratios(*measured)
-    said = f"{took.wall * 1000:.0f} ms, CPU {took.cpu * 1000:.0f} ms"
-    return Row(what, budget, said, f"{times.wall:.2f} × bare Python (CPU {times.cpu:.2f} ×)")
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options beside those of every benchmark."""
-    parser.add_argument("--pairs", type=int, default=21, help="how often whole processes are run")
-
-
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--notes", type=int, default=10_000)
-    parser.add_argument("--folder", type=Path, help="where the vault is, or shall be made")
-    arguments(parser)
+    parser = timing.parser(__doc__)
+    parser.add_argument("--pairs", type=int, default=21, help="how often whole processes are run")
     options = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:

@@ -9,7 +9,6 @@ begin in the same moment. Latency is told as what is added, in milliseconds.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import re
@@ -23,6 +22,7 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
 
+import timing
 from agent import Running
 from timing import VAULTMEM, Row, about, print_table, quantile, ready_vault, run, surroundings
 
@@ -216,9 +216,7 @@ def _ms(seconds: float) -> str:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--notes", type=int, default=2_000)
-    parser.add_argument("--folder", type=Path, help="keep the vault here, or take it from here")
+    parser = timing.parser(__doc__, 2_000)
     parser.add_argument("--calls", type=int, default=80)
     parser.add_argument("--streams", type=int, default=100)
     args = parser.parse_args(words)

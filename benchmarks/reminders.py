@@ -8,7 +8,6 @@ between two looks is not counted. Medians of looks inside one process.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
+import timing
 from timing import Row, about, print_table, ready_vault, surroundings
 
 from vaultmem.config import Config
@@ -95,9 +95,7 @@ def _shown(seconds: float) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(description="Measure what it costs to know what is due.")
-    parser.add_argument("--notes", type=int, default=10_000)
-    parser.add_argument("--folder", type=Path)
+    parser = timing.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as scratch:

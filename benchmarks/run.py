@@ -9,20 +9,18 @@ measured and what we aim at, and fails for nothing but an error.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from pathlib import Path
 
 import index
 import search
+import timing
 from timing import print_markdown
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--notes", type=int, default=10_000)
-    parser.add_argument("--folder", type=Path, help="where the vault is, or shall be made")
+    parser = timing.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     search.arguments(parser)
     options = parser.parse_args()

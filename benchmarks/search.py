@@ -20,20 +20,18 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+import timing
 from queries import make_queries
 from timing import (
-    BARE,
     VAULTMEM,
     Row,
     about,
-    in_turns,
+    indexed_vault,
     print_table,
     quantile,
-    ratios,
-    ready_vault,
     run,
     surroundings,
-    typical,
+    whole_process,
 )
 
 if TYPE_CHECKING:
@@ -50,12 +48,7 @@ def cold(vault: Path, env: dict[str, str], pairs: int) -> list[Row]:
         ("vaultmem --help", "", [*VAULTMEM, "--help"]),
     ):
         run(command, env)
-        mine, bare = in_turns(partial(run, command, env), partial(run, BARE, env), pairs)
-        took, times = typical(mine), ratios(mine, bare)
-        measured = f"{took.wall * 1000:.0f} ms, CPU {took.cpu * 1000:.0f} ms"
-        rows.append(
-            Row(what, budget, measured, f"{times.wall:.2f} × bare Python (CPU {times.cpu:.2f} ×)")
-        )
+        rows.append(whole_process(what, budget, partial(run, command, env), env, pairs))
     return rows
 
 
@@ -127,8 +120,7 @@ def measure(options: argparse.Namespace, folder: Path | None) -> tuple[str, list
     with tempfile.TemporaryDirectory(prefix="vaultmem-search-") as temporary:
         work = Path(temporary)
         env = surroundings(work)
-        vault = ready_vault(folder or work / "vault", options.notes, env)
-        run([*VAULTMEM, "sync", "--no-embed", "--vault", str(vault)], env)
+        vault = indexed_vault(folder or work / "vault", options.notes, env)
         rows = cold(vault, env, options.pairs)
         for name in os.environ.keys() - env.keys():
             del os.environ[name]
@@ -145,9 +137,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--notes", type=int, default=10_000)
-    parser.add_argument("--folder", type=Path, help="where the vault is, or shall be made")
+    parser = timing.parser(__doc__)
     arguments(parser)
     options = parser.parse_args()
     heading, rows = measure(options, options.folder)

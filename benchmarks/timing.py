@@ -7,12 +7,14 @@ of their own: no settings of the user, a state folder that the benchmark chooses
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -97,6 +99,21 @@ def ratios(runs: Sequence[Run], others: Sequence[Run]) -> Run:
     )
 
 
+def taken(one: Run) -> str:
+    """The milliseconds of a process."""
+    return f"{one.wall * 1000:.0f} ms, CPU {one.cpu * 1000:.0f} ms"
+
+
+def whole_process(
+    what: str, budget: str, work: Callable[[], Run], env: dict[str, str], rounds: int
+) -> Row:
+    """What a process takes, in turns with a bare start of Python."""
+    mine, bare = in_turns(work, partial(run, BARE, env), rounds)
+    times = ratios(mine, bare)
+    ratio = f"{times.wall:.2f} × bare Python (CPU {times.cpu:.2f} ×)"
+    return Row(what, budget, taken(typical(mine)), ratio)
+
+
 def quantile(values: Sequence[float], share: float) -> float:
     """The smallest value that at least this share of all values does not exceed."""
     ordered = sorted(values)
@@ -117,6 +134,21 @@ def print_markdown(rows: Sequence[Row]) -> None:
     print("| what | budget | measured | ratio |\n| --- | --- | --- | --- |")
     for row in rows:
         print(f"| {' | '.join(row)} |")
+
+
+def parser(about: str, notes: int = 10_000) -> argparse.ArgumentParser:
+    """The options of every benchmark of a made vault. `about` is its docstring."""
+    made = argparse.ArgumentParser(description=about.splitlines()[0])
+    made.add_argument("--notes", type=int, default=notes)
+    made.add_argument("--folder", type=Path, help="where the vault is, or shall be made")
+    return made
+
+
+def indexed_vault(folder: Path, notes: int, env: dict[str, str]) -> Path:
+    """The made vault in `folder` with an index, but no vectors."""
+    vault = ready_vault(folder, notes, env)
+    run([*VAULTMEM, "sync", "--no-embed", "--vault", str(vault)], env)
+    return vault
 
 
 def ready_vault(folder: Path, notes: int, env: dict[str, str]) -> Path:
