@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from tests.agent_run import until
+from tests.index_dump import synced
 from tests.lazy import Lazy
 from tests.scripted_llm import ScriptedLlm
 from vaultmem_chat.learning.turn_queue import Item
-from vaultmem_chat.proxy import proxy
-from vaultmem_chat.proxy.proxy import Overrides, Proxy
-from vaultmem_server import serving
+from vaultmem_chat.proxy.proxy import Overrides, Proxy, in_force
+from vaultmem_server.serving import listen
 
 openai = Lazy("openai")
 
@@ -39,7 +41,9 @@ class Seen(NamedTuple):
 
 
 class Proxied:
-    """A running proxy."""
+    """A running proxy; `llm` is the scripted model behind it, if it has one."""
+
+    llm: ScriptedLlm
 
     def __init__(self, vault: Path, made: Proxy) -> None:
         self.vault, self.made, self.port = vault, made, made.port
@@ -87,6 +91,7 @@ class Proxied:
         turns, memory = self.made._turns, self.made._memory
         until(lambda: not self.made.server.server_state.tasks)
         vars(memory).pop("_ask", None)  # see remembers()
+        self.llm.forget()
         turns._newest.clear()
         for item in self.turns():
             turns.queue.done(item)
@@ -126,8 +131,8 @@ def proxied(
     given = Overrides(**{"upstream": upstream, **overrides})
     # A stalled machine must not lose memories.
     patient = {"VAULTMEM_PROXY_PATIENCE": "20s", **(environ or {})}
-    config = proxy.in_force(str(vault), given, patient)
-    listening = serving.listen(config.text("proxy.host"), 0)
+    config = in_force(str(vault), given, patient)
+    listening = listen(config.text("proxy.host"), 0)
     made = Proxy(str(vault), config, listening)
     if not learns:
         made._worker.start = lambda: None  # type: ignore[method-assign]
@@ -138,6 +143,8 @@ def proxied(
     try:
         until(lambda: made.server.started)
         served = Proxied(vault, made)
+        if isinstance(llm, ScriptedLlm):
+            served.llm = llm
         yield served
         for client in served.clients:
             client.close()
@@ -145,3 +152,19 @@ def proxied(
         made.server.should_exit = True
         serving_thread.join(60)
         assert not serving_thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+    """A proxy in front of a scripted model, shared by all tests of a module and reset before each."""
+    vault = tmp_path_factory.mktemp("serving") / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    synced(vault)
+    with ScriptedLlm() as llm, proxied(vault, llm) as made:
+        yield made
+
+
+@pytest.fixture
+def proxy(serving: Proxied) -> Proxied:
+    serving.forget()
+    return serving

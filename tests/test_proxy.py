@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from tests.index_dump import synced
-from tests.proxy_run import Proxied, proxied, user
-from tests.proxy_vault import openai, proxy, scripted_llm, serving
-from tests.scripted_llm import Reply, ScriptedLlm, raw, status, text, too_many, tool_calls
+from tests.proxy_run import Proxied, openai, proxied, proxy, serving, user
+from tests.scripted_llm import Reply, raw, status, text, too_many, tool_calls
 
-__all__ = ["proxy", "scripted_llm", "serving"]  # fixtures
+__all__ = ["proxy", "serving"]  # fixtures
 
 STREAM = (
     b': hello\n\ndata: {"choices":[{"index":0,"delta":{"content":"Hi \xc3\xa9"},"finish_reason":null}]}\r\n\r\n'
@@ -33,12 +32,10 @@ ODD = (
 ).encode()
 
 
-def test_a_body_gets_one_message_and_no_other_byte(
-    proxy: Proxied, scripted_llm: ScriptedLlm
-) -> None:
+def test_a_body_gets_one_message_and_no_other_byte(proxy: Proxied) -> None:
     proxy.remembers("The user likes tea")
     assert proxy.chat(ODD).status == 200
-    sent = scripted_llm.chats[0].body
+    sent = proxy.llm.chats[0].body
     at = ODD.index(b'{"content":[')
     assert sent.startswith(ODD[:at])
     assert sent.endswith(b"," + ODD[at:])
@@ -52,33 +49,27 @@ def test_a_body_gets_one_message_and_no_other_byte(
     b'\xef\xbb\xbf{"messages": [{"role": "user", "content": "a"}]}',
     b'{"messages": [{"role": "user", "content": "a"}], "messages": 1}',
 ], ids=range(8))  # fmt: skip
-def test_odd_bodies_are_the_upstreams_business(
-    proxy: Proxied, scripted_llm: ScriptedLlm, body: bytes
-) -> None:
+def test_odd_bodies_are_the_upstreams_business(proxy: Proxied, body: bytes) -> None:
     proxy.remembers("The user likes tea")
-    scripted_llm.play(status(400, "what is this?"))
+    proxy.llm.play(status(400, "what is this?"))
     seen = proxy.chat(body)
     assert (seen.status, seen.data["error"]["message"]) == (400, "what is this?")
-    assert scripted_llm.chats[0].body == body
+    assert proxy.llm.chats[0].body == body
     assert proxy.turns() == []
 
 
-def test_a_body_may_be_large_but_not_endless(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
+def test_a_body_may_be_large_but_not_endless(proxy: Proxied) -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 10_000_000}}
     assert proxy.ask([{"type": "text", "text": "what is it?"}, image]).status == 200
-    assert len(scripted_llm.chats[0].body) > 10_000_000
+    assert len(proxy.llm.chats[0].body) > 10_000_000
     seen = proxy.chat(b" " * 32_000_001)
     assert (seen.status, seen.data["error"]["type"]) == (413, "invalid_request_error")
-    assert len(scripted_llm.chats) == 1
+    assert len(proxy.llm.chats) == 1
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 64])
-def test_a_stream_is_seen_as_it_was_sent(
-    proxy: Proxied, scripted_llm: ScriptedLlm, size: int
-) -> None:
-    scripted_llm.play(
-        raw(STREAM, Content_Type="text/event-stream; charset=utf-8").slowly(0.0, size)
-    )
+def test_a_stream_is_seen_as_it_was_sent(proxy: Proxied, size: int) -> None:
+    proxy.llm.play(raw(STREAM, Content_Type="text/event-stream; charset=utf-8").slowly(0.0, size))
     seen = proxy.ask("a", stream=True)
     assert seen.body == STREAM
     assert seen.header("content-type") == "text/event-stream; charset=utf-8"
@@ -86,21 +77,19 @@ def test_a_stream_is_seen_as_it_was_sent(
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-def test_a_packed_answer_stays_packed(proxy: Proxied, scripted_llm: ScriptedLlm, kind: str) -> None:
+def test_a_packed_answer_stays_packed(proxy: Proxied, kind: str) -> None:
     packed = gzip.compress(STREAM)
-    scripted_llm.play(raw(packed, Content_Type=kind, Content_Encoding="gzip").slowly(0.0, 5))
+    proxy.llm.play(raw(packed, Content_Type=kind, Content_Encoding="gzip").slowly(0.0, 5))
     seen = proxy.ask("a", headers={"Accept-Encoding": "gzip, br"})
     assert seen.body == packed
     assert seen.header("content-encoding") == "gzip"
-    assert scripted_llm.chats[0].headers["accept-encoding"] == "identity"
+    assert proxy.llm.chats[0].headers["accept-encoding"] == "identity"
     assert proxy.ended_turns(1)[0].assistant is None
 
 
 @pytest.mark.parametrize("reply", [too_many(7), status(500, "broken"), status(999, "odd")])
-def test_errors_pass_through_and_the_words_are_kept(
-    proxy: Proxied, scripted_llm: ScriptedLlm, reply: Reply
-) -> None:
-    scripted_llm.play(reply)
+def test_errors_pass_through_and_the_words_are_kept(proxy: Proxied, reply: Reply) -> None:
+    proxy.llm.play(reply)
     seen = proxy.ask("I said this")
     if reply.status == 999:  # no server can send it
         assert (seen.status, seen.data["error"]["code"]) == (502, "upstream_unreachable")
@@ -125,10 +114,8 @@ def test_an_upstream_that_is_not_there_is_told_in_their_shape(vault: Path) -> No
 
 
 @pytest.mark.parametrize("streams", [True, False])
-def test_an_answer_that_is_cut_is_cut_here_and_not_kept(
-    proxy: Proxied, scripted_llm: ScriptedLlm, streams: bool
-) -> None:
-    scripted_llm.play(text("one two three four five six").cut_after(150))
+def test_an_answer_that_is_cut_is_cut_here_and_not_kept(proxy: Proxied, streams: bool) -> None:
+    proxy.llm.play(text("one two three four five six").cut_after(150))
     with pytest.raises((http.client.IncompleteRead, http.client.HTTPException, ConnectionError)):
         proxy.ask("a", stream=streams)
     kept = proxy.ended_turns(1)[0]
@@ -172,7 +159,7 @@ def test_a_client_that_leaves_ends_the_connection_to_the_upstream(
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_an_answer_is_kept_before_its_end_is_passed_on(
-    proxy: Proxied, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch, streams: bool
+    proxy: Proxied, monkeypatch: pytest.MonkeyPatch, streams: bool
 ) -> None:
     finish = proxy.made._turns.queue.finish
     begun, may_end = Event(), Event()
@@ -183,7 +170,7 @@ def test_an_answer_is_kept_before_its_end_is_passed_on(
         return finish(*given)
 
     monkeypatch.setattr(proxy.made._turns.queue, "finish", held)
-    scripted_llm.play(text("one two"))
+    proxy.llm.play(text("one two"))
     with ThreadPoolExecutor(1) as client:
         asking = client.submit(proxy.ask, "a", stream=streams)
         try:
@@ -196,9 +183,9 @@ def test_an_answer_is_kept_before_its_end_is_passed_on(
     assert proxy.turns()[0].assistant == "one two"
 
 
-def test_a_tools_result_goes_on_with_the_turn(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
+def test_a_tools_result_goes_on_with_the_turn(proxy: Proxied) -> None:
     proxy.remembers("The user lives in Bergen")
-    scripted_llm.play(
+    proxy.llm.play(
         tool_calls(("weather", {"city": "Bergen"})), tool_calls(("time", {})), text("It rains.")
     )
     client = proxy.client()
@@ -210,14 +197,12 @@ def test_a_tools_result_goes_on_with_the_turn(proxy: Proxied, scripted_llm: Scri
         messages += [{"role": "tool", "tool_call_id": id_, "content": "rain"} for id_ in calls]
     (kept,) = proxy.ended_turns(1)
     assert (kept.user, kept.assistant) == ("Do I need an umbrella?", "It rains.")
-    told = ["Bergen" in json.dumps(chat.messages[0]) for chat in scripted_llm.chats]
+    told = ["Bergen" in json.dumps(chat.messages[0]) for chat in proxy.llm.chats]
     assert told == [True, False, False]
 
 
-def test_a_turn_whose_tools_never_answer_ends_with_the_next(
-    proxy: Proxied, scripted_llm: ScriptedLlm
-) -> None:
-    scripted_llm.play(tool_calls(("weather", {})), text("ok"))
+def test_a_turn_whose_tools_never_answer_ends_with_the_next(proxy: Proxied) -> None:
+    proxy.llm.play(tool_calls(("weather", {})), text("ok"))
     proxy.ask("first", stream=True)
     assert [turn.is_open for turn in proxy.turns()] == [True]
     proxy.ask("second")
@@ -230,21 +215,19 @@ def test_a_turn_whose_tools_never_answer_ends_with_the_next(
     {"metadata": {"vaultmem": "off"}}, {"metadata": {"vaultmem": "No"}}, {"user": "x" * 201}, {"user": "a\u202eb"},
     {"messages": [user("### Task:\nGenerate a title.")]}, {"headers": {"Content_Encoding": "gzip"}},
 ], ids=range(9))  # fmt: skip
-def test_some_requests_are_none_of_ours(
-    proxy: Proxied, scripted_llm: ScriptedLlm, how: dict[str, Any]
-) -> None:
+def test_some_requests_are_none_of_ours(proxy: Proxied, how: dict[str, Any]) -> None:
     proxy.remembers("The user likes tea")
     assert proxy.ask("a", **how).status == 200
-    sent = scripted_llm.chats[0]
+    sent = proxy.llm.chats[0]
     assert len(sent.messages) == 1
     assert "x-vaultmem" not in sent.headers
     assert proxy.turns() == []
 
 
 def test_a_queue_that_cannot_be_written_stops_nobody(
-    proxy: Proxied, scripted_llm: ScriptedLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    proxy: Proxied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(proxy.made._turns.queue, "folder", str(tmp_path / "file" / "turns"))
-    scripted_llm.play(text("fine"))
+    proxy.llm.play(text("fine"))
     assert proxy.ask("a").data["choices"][0]["message"]["content"] == "fine"

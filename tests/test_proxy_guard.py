@@ -8,15 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agent_run import until
-from tests.proxy_run import Proxied
-from tests.proxy_vault import proxy, scripted_llm, serving
-from tests.scripted_llm import ScriptedLlm
+from tests.proxy_run import Proxied, proxy, serving
 from vaultmem.credentials import Key
 from vaultmem_server import serving as door
 from vaultmem_server.guard import Guard
 from vaultmem_server.serving import Connection
 
-__all__ = ["proxy", "scripted_llm", "serving"]  # fixtures
+__all__ = ["proxy", "serving"]  # fixtures
 
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 9000\r\n"
 
@@ -70,14 +68,14 @@ def test_no_name_of_elsewhere_passes(name: str) -> None:
     assert Guard("0.0.0.0", 8100).refusal([(b"host", host)], "/")
 
 
-def test_web_pages_and_other_names_are_refused(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
+def test_web_pages_and_other_names_are_refused(proxy: Proxied) -> None:
     for headers, code in (
         ({"Host": "evil.example"}, "host_not_allowed"), ({"Origin": "http://evil.example"}, "origin_not_allowed"),
         ({"Sec_Fetch_Site": "cross-site"}, "origin_not_allowed"),
     ):  # fmt: skip
         seen = proxy.send("GET", "/v1/models", **headers)
         assert (seen.status, seen.data["error"]["code"]) == (403, code), headers
-    assert not scripted_llm.requests
+    assert not proxy.llm.requests
     for host in (f"LOCALHOST:{proxy.port}", f"[::1]:{proxy.port}", f"127.0.0.9:{proxy.port}"):
         own = f"http://{host.lower()}"
         assert proxy.send("GET", "/v1/models", Host=host, Origin=own).status == 200
@@ -94,14 +92,14 @@ def test_web_pages_and_other_names_are_refused(proxy: Proxied, scripted_llm: Scr
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_told_in_their_shape(
-    proxy: Proxied, scripted_llm: ScriptedLlm, method: str, path: str, expected: int
+    proxy: Proxied, method: str, path: str, expected: int
 ) -> None:
     seen = proxy.send(method, path)
     assert seen.status == expected
     assert set(seen.data["error"]) == {"message", "type", "param", "code"}
     if expected == 405:
         assert seen.header("allow")
-    assert not scripted_llm.requests
+    assert not proxy.llm.requests
 
 
 class Client:
@@ -159,9 +157,7 @@ def test_a_connection_that_sends_too_slowly_is_closed(proxy: Proxied) -> None:
     assert client.is_closed()
 
 
-def test_a_request_with_two_lengths_is_refused_and_so_is_all_behind_it(
-    proxy: Proxied, scripted_llm: ScriptedLlm
-) -> None:
+def test_a_request_with_two_lengths_is_refused_and_so_is_all_behind_it(proxy: Proxied) -> None:
     """A server in front may have read the rest as the first one's body, and a client's own request as another's."""
     behind = b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % proxy.port
     with socket.create_connection(("127.0.0.1", proxy.port), timeout=60) as client:
@@ -171,4 +167,4 @@ def test_a_request_with_two_lengths_is_refused_and_so_is_all_behind_it(
             received += piece
     assert received.startswith(b"HTTP/1.1 400 ")
     assert b"two lengths" in received
-    assert not scripted_llm.requests
+    assert not proxy.llm.requests

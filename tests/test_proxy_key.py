@@ -44,24 +44,20 @@ WRONG: list[dict[str, str]] = [
 PATHS = ("/v1/chat/completions", "/v1/models", "/v1/files", "/health/", "/nothing")
 
 
-def test_without_the_key_nothing_is_answered_or_forwarded(
-    proxy: Proxied, scripted_llm: ScriptedLlm
-) -> None:
+def test_without_the_key_nothing_is_answered_or_forwarded(proxy: Proxied) -> None:
     for headers, path in product(WRONG, PATHS):
         seen = proxy.send("GET", path, **headers)
         assert (seen.status, seen.data["error"]["code"]) == (401, "invalid_api_key"), (headers, path)  # fmt: skip
         assert DOOR.encode() not in seen.body
-    assert not scripted_llm.requests
+    assert not proxy.llm.requests
     assert not proxy.turns()
 
 
-def test_it_lets_in_as_api_key_or_beside_a_clients_own(
-    proxy: Proxied, scripted_llm: ScriptedLlm
-) -> None:
+def test_it_lets_in_as_api_key_or_beside_a_clients_own(proxy: Proxied) -> None:
     assert proxy.client(DOOR).models.list().data
     client = proxy.client("the-clients-own", default_headers={"X-Vaultmem-Key": DOOR})
     assert client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}]).choices  # fmt: skip
-    sent = [request.headers.get("authorization") for request in scripted_llm.requests]
+    sent = [request.headers.get("authorization") for request in proxy.llm.requests]
     assert sent == [f"Bearer {OURS}", "Bearer the-clients-own"]
     assert proxy.turns()
 
@@ -72,18 +68,18 @@ SECOND = [
 ]  # fmt: skip
 
 
-def test_the_key_itself_goes_nowhere(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
+def test_the_key_itself_goes_nowhere(proxy: Proxied) -> None:
     proxy.chat(BODY, Authorization=f"Bearer {DOOR}")
     for second in SECOND:
         proxy.chat(BODY, X_Vaultmem_Key=DOOR, **second)
         proxy.send("GET", "/v1/files", X_Vaultmem_Key=DOOR, **second)
-    assert len(scripted_llm.requests) == 1 + 2 * len(SECOND)
-    for asked in scripted_llm.requests:
+    assert len(proxy.llm.requests) == 1 + 2 * len(SECOND)
+    for asked in proxy.llm.requests:
         assert DOOR not in repr(sorted(asked.headers.items()))
         assert "x-vaultmem-key" not in asked.headers
         assert asked.headers["authorization"] == f"Bearer {OURS}"
     proxy.send("GET", "/v1/files", X_Vaultmem_Key=DOOR, Api_Key=f"{DOOR}x")
-    assert scripted_llm.requests[-1].headers["api-key"] == f"{DOOR}x"
+    assert proxy.llm.requests[-1].headers["api-key"] == f"{DOOR}x"
 
 
 SENT: list[tuple[str, dict[str, str], str | None, str | None]] = [

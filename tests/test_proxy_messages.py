@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from tests.lazy import Lazy
-from tests.proxy_run import HEADERS, Proxied, Seen, user
-from tests.proxy_vault import proxy, scripted_llm, serving
-from tests.scripted_llm import Reply, ScriptedLlm, raw, status, text, tool_calls
+from tests.proxy_run import HEADERS, Proxied, Seen, proxy, serving, user
+from tests.scripted_llm import Reply, raw, status, text, tool_calls
 from vaultmem.recall.recall_text import OPEN
 
-__all__ = ["proxy", "scripted_llm", "serving"]  # fixtures
+__all__ = ["proxy", "serving"]  # fixtures
 
 anthropic = Lazy("anthropic")
 TEA = "The user likes tea"
@@ -42,10 +41,10 @@ def send(proxy: Proxied, *messages: object, headers: dict[str, str] | None = Non
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_the_official_client_gets_memories_and_its_turns_are_stored(
-    proxy: Proxied, scripted_llm: ScriptedLlm, streamed: bool
+    proxy: Proxied, streamed: bool
 ) -> None:
     proxy.remembers(TEA)
-    scripted_llm.play(text("Green tea, 好的 👍."))
+    proxy.llm.play(text("Green tea, 好的 👍."))
     url = proxy.url.removesuffix("/v1")
     asked: Any = {"model": "m", "max_tokens": 9, "messages": [user("What shall I drink?")]}
     with anthropic.Anthropic(base_url=url, api_key="k", max_retries=0) as client:
@@ -55,7 +54,7 @@ def test_the_official_client_gets_memories_and_its_turns_are_stored(
         else:
             answer = client.messages.create(**asked).content[0].text
     assert answer == "Green tea, 好的 👍."
-    (sent,) = scripted_llm.messages
+    (sent,) = proxy.llm.messages
     memory, question = sent.data["messages"]
     assert (memory["role"], question) == ("user", user("What shall I drink?"))
     assert OPEN in memory["content"]
@@ -64,18 +63,16 @@ def test_the_official_client_gets_memories_and_its_turns_are_stored(
     assert (turn.user, turn.assistant, turn.model) == ("What shall I drink?", answer, "m")
 
 
-def test_a_turn_with_tools_is_one_turn_of_the_words_of_the_person(
-    proxy: Proxied, scripted_llm: ScriptedLlm
-) -> None:
+def test_a_turn_with_tools_is_one_turn_of_the_words_of_the_person(proxy: Proxied) -> None:
     proxy.remembers(TEA)
-    scripted_llm.play(tool_calls(("shell", {"at": "计划"})), text("Renamed."))
+    proxy.llm.play(tool_calls(("shell", {"at": "计划"})), text("Renamed."))
     more: Any = {"stream": True, **IN_SESSION}
     first = send(proxy, user([REMINDER, WORDS]), **more)
     later = [user([WORDS]), {"role": "assistant", "content": [CALL]}, user([RESULT, REMINDER])]
     second = send(proxy, *later, **more)
     recalls = [one.header("x-vaultmem-recall") for one in (first, second)]
     assert recalls == ["1 memory", "none: the turn goes on"]
-    before, after = scripted_llm.messages
+    before, after = proxy.llm.messages
     assert before.path == "/v1/messages?beta=true"
     assert before.data["messages"][1:] == [user([REMINDER, WORDS])]
     assert before.data["system"] == "Be brief."
@@ -86,7 +83,7 @@ def test_a_turn_with_tools_is_one_turn_of_the_words_of_the_person(
 
 
 def test_what_claude_code_puts_around_the_question_does_not_keep_memory_away(
-    proxy: Proxied, scripted_llm: ScriptedLlm
+    proxy: Proxied,
 ) -> None:
     """As version 2.1.197 sends it: lists of agents after the question, the output of commands beside it."""
     proxy.remembers(TEA)
@@ -94,10 +91,10 @@ def test_what_claude_code_puts_around_the_question_does_not_keep_memory_away(
     agents = {"role": "system", "content": "Available agent types for the Agent tool:"}
     session = {"user_id": json.dumps({"device_id": "4f", "session_id": "7e91ea5b"})}
     more: Any = {"metadata": session, "tools": [{"name": "shell"}]}
-    scripted_llm.play(text("Aye."))
+    proxy.llm.play(text("Aye."))
     seen = send(proxy, user([REMINDER, output, WORDS]), agents, **more)
     assert seen.header("x-vaultmem-recall") == "1 memory"
-    memory, *rest = scripted_llm.messages[0].data["messages"]
+    memory, *rest = proxy.llm.messages[0].data["messages"]
     assert TEA in memory["content"]
     assert rest == [user([REMINDER, output, WORDS]), agents]
     assert proxy.ended_turns(1)[0].user == "Rename the boat"
@@ -105,15 +102,13 @@ def test_what_claude_code_puts_around_the_question_does_not_keep_memory_away(
     seen = send(proxy, user([{"type": "text", "text": OUTPUT}, opened]), agents, **more)
     assert seen.header("x-vaultmem-recall") == "none: the user says nothing"
     for count, name in enumerate(("user_story", "my-note"), start=2):
-        scripted_llm.play(text("Aye."))
+        proxy.llm.play(text("Aye."))
         story = f"<{name}>Rename the boat</{name}>"
         send(proxy, user([REMINDER, {"type": "text", "text": story}]), agents, **more)
         assert proxy.ended_turns(count)[-1].user == story
 
 
-def test_sessions_side_by_side_keep_each_their_turn_with_tools(
-    proxy: Proxied, scripted_llm: ScriptedLlm
-) -> None:
+def test_sessions_side_by_side_keep_each_their_turn_with_tools(proxy: Proxied) -> None:
     def step(session: str, *messages: object) -> None:
         marks = (
             {"metadata": {"user_id": json.dumps({"session_id": "a"})}},
@@ -121,7 +116,7 @@ def test_sessions_side_by_side_keep_each_their_turn_with_tools(
         )
         send(proxy, *messages, tools=[{"name": "shell"}], **marks[session == "b"])
 
-    scripted_llm.play(*2 * [tool_calls(("shell", {}))], text("One."), text("Two."))
+    proxy.llm.play(*2 * [tool_calls(("shell", {}))], text("One."), text("Two."))
     questions = {name: user(f"Question {name}") for name in "ab"}
     for name, question in questions.items():
         step(name, question)
@@ -151,11 +146,11 @@ def test_an_agent_of_an_assistant_is_not_the_person(proxy: Proxied) -> None:
     ],
 )  # fmt: skip
 def test_what_no_person_has_written_gets_no_memory_and_is_not_stored(
-    proxy: Proxied, scripted_llm: ScriptedLlm, content: object, more: dict[str, Any], why: str
+    proxy: Proxied, content: object, more: dict[str, Any], why: str
 ) -> None:
     proxy.remembers(TEA)
     assert send(proxy, user(content), **more).header("x-vaultmem-recall") == why
-    assert scripted_llm.messages[0].data["messages"] == [user(content)]
+    assert proxy.llm.messages[0].data["messages"] == [user(content)]
     assert not proxy.turns()
 
 
@@ -169,10 +164,8 @@ def test_what_no_person_has_written_gets_no_memory_and_is_not_stored(
         raw(b'{"type":"message","content":[{"type":"text","text":"Half of"}],"stop_reason":"refusal"}'),
     ],
 )  # fmt: skip
-def test_of_half_an_answer_only_the_question_is_stored(
-    proxy: Proxied, scripted_llm: ScriptedLlm, reply: Reply
-) -> None:
-    scripted_llm.play(reply)
+def test_of_half_an_answer_only_the_question_is_stored(proxy: Proxied, reply: Reply) -> None:
+    proxy.llm.play(reply)
     assert send(proxy, user("a")).body == reply.body
     (turn,) = proxy.ended_turns(1)
     assert (turn.user, turn.assistant) == ("a", None)
@@ -180,17 +173,17 @@ def test_of_half_an_answer_only_the_question_is_stored(
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions"])
 def test_a_request_that_is_refused_with_memory_is_sent_once_more_without(
-    proxy: Proxied, scripted_llm: ScriptedLlm, path: str
+    proxy: Proxied, path: str
 ) -> None:
     proxy.remembers(TEA)
     body = json.dumps({"model": "m", "messages": [user("a")]}).encode()
-    scripted_llm.play(status(400, "prompt is too long"), text("Yes."))
+    proxy.llm.play(status(400, "prompt is too long"), text("Yes."))
     seen = proxy.send("POST", path, body, **HEADERS)
     assert seen.status == 200
     assert seen.header("x-vaultmem-recall") == "none: the upstream refused the request with memory"
-    assert [request.body == body for request in scripted_llm.requests] == [False, True]
+    assert [request.body == body for request in proxy.llm.requests] == [False, True]
     assert proxy.ended_turns(1)[0].assistant == "Yes."
-    scripted_llm.play(status(413, "no"), status(400, "still too long"), text("never sent"))
+    proxy.llm.play(status(413, "no"), status(400, "still too long"), text("never sent"))
     seen = proxy.send("POST", path, body, **HEADERS)
     assert (seen.status, seen.data["error"]["message"]) == (400, "still too long")
     assert str(seen.header("x-vaultmem-recall")).endswith(

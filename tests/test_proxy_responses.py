@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.proxy_run import HEADERS, Proxied, Seen
-from tests.proxy_vault import serving
-from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, status, text, tool_calls
+from tests.proxy_run import HEADERS, Proxied, Seen, serving
+from tests.scripted_llm import Arguments, Reply, raw, status, text, tool_calls
 from vaultmem.recall.recall_text import OPEN
 from vaultmem_chat.bodies import read_response, with_memory
 
@@ -29,16 +28,10 @@ PIECES = b"".join(
 
 
 @pytest.fixture
-def proxy(serving: tuple[Proxied, ScriptedLlm]) -> Proxied:
-    serving[1].forget()
-    serving[0].forget()
-    serving[0].remembers(TEA)
-    return serving[0]
-
-
-@pytest.fixture
-def llm(serving: tuple[Proxied, ScriptedLlm]) -> ScriptedLlm:
-    return serving[1]
+def proxy(serving: Proxied) -> Proxied:
+    serving.forget()
+    serving.remembers(TEA)
+    return serving
 
 
 def send(proxy: Proxied, body: object, **headers: str) -> Seen:
@@ -62,10 +55,8 @@ def told(asked: Arguments) -> list[str]:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_the_official_client_is_told_and_its_turns_are_kept(
-    proxy: Proxied, llm: ScriptedLlm, streamed: bool
-) -> None:
-    llm.play(text("Green tea, 好的 👍."))
+def test_the_official_client_is_told_and_its_turns_are_kept(proxy: Proxied, streamed: bool) -> None:
+    proxy.llm.play(text("Green tea, 好的 👍."))
     client = proxy.client()
     if streamed:
         with client.responses.stream(model="m", input="What shall I drink?") as stream:
@@ -73,13 +64,13 @@ def test_the_official_client_is_told_and_its_turns_are_kept(
     else:
         said = client.responses.create(model="m", input="What shall I drink?").output_text
     assert said == "Green tea, 好的 👍."
-    (asked,) = llm.responses
+    (asked,) = proxy.llm.responses
     assert [TEA in one for one in told(asked)] == [True]
     assert asked.data["input"][-1] == {"role": "user", "content": "What shall I drink?"}
     (turn,) = proxy.ended_turns(1)
     assert (turn.user, turn.assistant, turn.model) == ("What shall I drink?", said, "m")
     if streamed:  # some servers do not repeat the whole answer at the end
-        llm.play(raw(PIECES, Content_Type="text/event-stream"))
+        proxy.llm.play(raw(PIECES, Content_Type="text/event-stream"))
         assert send(proxy, {"input": "And then?", "stream": True}).body == PIECES
         assert proxy.ended_turns(2)[1].assistant == "Black tea."
 
@@ -94,10 +85,8 @@ CALL = {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": 
 RESULT = {"type": "function_call_output", "call_id": "call_0", "output": "a stranger's words"}
 
 
-def test_an_agent_with_tools_is_told_once_and_its_turn_is_one(
-    proxy: Proxied, llm: ScriptedLlm
-) -> None:
-    llm.play(tool_calls(("shell", {})), text("Renamed."))
+def test_an_agent_with_tools_is_told_once_and_its_turn_is_one(proxy: Proxied) -> None:
+    proxy.llm.play(tool_calls(("shell", {})), text("Renamed."))
     asked = {"model": "m", "instructions": "Be brief.", "stream": True, "store": False}
     first = send(proxy, {**asked, "input": CODEX})
     second = send(proxy, {**asked, "input": [*CODEX, CALL, RESULT]})
@@ -105,7 +94,7 @@ def test_an_agent_with_tools_is_told_once_and_its_turn_is_one(
         "1 memory",
         "none: the turn goes on",
     ]
-    before, after = llm.responses
+    before, after = proxy.llm.responses
     assert [one["role"] for one in before.data["input"]] == ["developer", "user", "system", "user"]
     assert before.data["instructions"] == "Be brief."
     assert after.data["input"] == [*CODEX, CALL, RESULT]
@@ -114,10 +103,8 @@ def test_an_agent_with_tools_is_told_once_and_its_turn_is_one(
     assert len(proxy.turns()) == 1
 
 
-def test_what_goes_on_with_a_response_goes_on_with_its_turn(
-    proxy: Proxied, llm: ScriptedLlm
-) -> None:
-    llm.play(tool_calls(("shell", {})), text("Done."), text("Done again."))
+def test_what_goes_on_with_a_response_goes_on_with_its_turn(proxy: Proxied) -> None:
+    proxy.llm.play(tool_calls(("shell", {})), text("Done."), text("Done again."))
     client: Any = proxy.client()
     first = client.responses.create(model="m", input="Do it")
     second = client.responses.create(model="m", input=[RESULT], previous_response_id=first.id)
@@ -125,7 +112,7 @@ def test_what_goes_on_with_a_response_goes_on_with_its_turn(
     assert [(turn.user, turn.assistant) for turn in proxy.ended_turns(2)] == [
         ("Do it", "Done."), ("Do it", "Done again."),
     ]  # fmt: skip
-    assert llm.responses[1].data["input"] == [RESULT]
+    assert proxy.llm.responses[1].data["input"] == [RESULT]
 
 
 @pytest.mark.parametrize(
@@ -139,9 +126,9 @@ def test_what_goes_on_with_a_response_goes_on_with_its_turn(
     ],
 )  # fmt: skip
 def test_after_a_failed_answer_only_the_question_is_kept(
-    proxy: Proxied, llm: ScriptedLlm, reply: Reply, code: int
+    proxy: Proxied, reply: Reply, code: int
 ) -> None:
-    llm.play(reply)
+    proxy.llm.play(reply)
     with suppress(IncompleteRead):  # cut off here as there
         assert send(proxy, {"input": "a"}).status == code
     (turn,) = proxy.ended_turns(1)
@@ -161,10 +148,10 @@ def test_after_a_failed_answer_only_the_question_is_kept(
     ],
 )  # fmt: skip
 def test_requests_without_a_question_are_forwarded_unchanged_with_the_reason(
-    proxy: Proxied, llm: ScriptedLlm, body: bytes, why: str
+    proxy: Proxied, body: bytes, why: str
 ) -> None:
     assert send(proxy, body).header("x-vaultmem-recall") == why
-    assert [response.body for response in llm.responses] == [body]
+    assert [response.body for response in proxy.llm.responses] == [body]
     assert not proxy.turns()
 
 

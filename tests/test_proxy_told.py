@@ -14,14 +14,13 @@ from tests.agent_run import until
 from tests.cli_run import on
 from tests.conftest import Write
 from tests.index_dump import synced
-from tests.proxy_run import Proxied, proxied, user
-from tests.proxy_vault import openai, proxy, scripted_llm, serving
+from tests.proxy_run import Proxied, openai, proxied, proxy, serving, user
 from tests.scripted_llm import Arguments, Reply, ScriptedLlm, as_json, text, tool_calls
 from vaultmem import Vault
 from vaultmem_chat.memory_context import compose
 from vaultmem_chat.proxy import proxy as program
 
-__all__ = ["proxy", "scripted_llm", "serving"]  # fixtures
+__all__ = ["proxy", "serving"]  # fixtures
 
 
 def test_what_became_of_recall_is_in_the_answer_and_counted_in_status(
@@ -70,31 +69,32 @@ def test_what_is_said_is_remembered_in_its_conversation_only(
         proxy.ask("My name is Zelmira and I live in Tromsø.", user="one")
         until(lambda: not proxy.turns())
         assert proxy.send("GET", "/health").data["turns_waiting"] == 0
-        told = until(lambda: _asked_with(proxy, scripted_llm, "one", "Tromsø"))
+        told = until(lambda: _asked_with(proxy, "one", "Tromsø"))
         assert "[memory] I live in Tromsø" in told
         assert "[user] My name is Zelmira and I live in Tromsø." in told
-        _asked_with(proxy, scripted_llm, "two", "")
-        asked = [
-            chat for chat in scripted_llm.chats if chat.headers.get("user-agent") != "vaultmem"
-        ]
-        assert "Tromsø" not in asked[-1].body.decode()
+        _asked_with(proxy, "two", "")
+        assert "Tromsø" not in _passed_on(scripted_llm)[-1].body.decode()
     entries = vault / "vaultmem" / "entries" / "one" / ".records"
     assert len(list((entries / "turns" / "user").iterdir())) <= 2
     assert any("Zelmira" in one.read_text() for one in (entries / "facts").iterdir())
 
 
-def _asked_with(proxy: Proxied, llm: ScriptedLlm, name: str, wanted: str) -> str:
+def _asked_with(proxy: Proxied, name: str, wanted: str) -> str:
     proxy.ask("Where do I live?", user=name)
-    (sent,) = [chat for chat in llm.chats if chat.headers.get("user-agent") != "vaultmem"][-1:]
-    told = sent.messages[0]["content"]
+    told = str(_passed_on(proxy.llm)[-1].messages[0]["content"])
     return told if wanted in told else ""
 
 
-def test_a_hundred_streams_at_once(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
+def _passed_on(llm: ScriptedLlm) -> list[Arguments]:
+    """The chats that are not questions of ours."""
+    return [chat for chat in llm.chats if chat.headers.get("user-agent") != "vaultmem"]
+
+
+def test_a_hundred_streams_at_once(proxy: Proxied) -> None:
     def answer(asked: Arguments) -> Reply:
         return text("echo " + " ".join([asked.messages[-1]["content"]] * 8)).slowly(0.01)
 
-    scripted_llm.otherwise = answer
+    proxy.llm.otherwise = answer
 
     async def one(client: openai.AsyncOpenAI, number: int) -> str:
         stream = await client.chat.completions.create(  # type: ignore[call-overload]
@@ -115,10 +115,10 @@ def test_a_hundred_streams_at_once(proxy: Proxied, scripted_llm: ScriptedLlm) ->
 
 
 def test_no_line_of_the_log_tells_what_was_said(
-    proxy: Proxied, scripted_llm: ScriptedLlm, caplog: pytest.LogCaptureFixture
+    proxy: Proxied, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
-    scripted_llm.play(text("an answer of quartz"))
+    proxy.llm.play(text("an answer of quartz"))
     proxy.ask("a question of basalt", headers={"Authorization": "Bearer sk-their-key"})
     until(lambda: "chat 200" in caplog.text)
     for word in ("quartz", "basalt", "sk-their"):
