@@ -92,6 +92,12 @@ def test_a_snooze_is_what_lists_and_recalls_say(bench: Open) -> None:
     assert [each["remind"] for each in recalled if "remind" in each] == ["2026-12-04"]
     on.answer(vet.id, OPEN)
     assert on.ask("list")["memories"][0]["remind"] == "2026-11-29T15:00"
+    on.ask("remind", content="stretch every day at 11:00")
+    on.later(3 * 24 * 60)
+    (stretch,) = (row for row in on.items(99) if row.text == "stretch")
+    assert stretch.due == "2026-11-24T11:00", "its file has the first day"
+    on.answer(stretch.id, SNOOZED, until="2026-12-04")
+    assert on.ask("list")["memories"][0]["remind"] == "2026-12-04"
 
 
 def test_a_deep_dream_leaves_the_words_of_reminders_alone(bench: Open) -> None:

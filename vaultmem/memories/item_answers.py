@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from functools import cache, lru_cache
 
 from vaultmem.adapter import Properties
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 OPEN, DONE, DROPPED, SNOOZED = "open", "done", "dropped", "snoozed"
 YOU = "you"
+MOST_SNOOZED = 60  # days since the first occurrence that are looked at
 MOST_REMEMBERED = 5000  # ids: an agent looks for what rings again and again
 _SHORTEST_ID = 6
 
@@ -133,10 +135,19 @@ def is_carried_out(answer: Answer, mark: str, answers: Answers) -> bool:
     return mark in answers and answers[mark].at >= answer.at
 
 
-def reminds_at(memory: str, remind: str, answers: Answers) -> str:
-    """When the reminder with this property `remind` is due: then, or at the end of its snooze."""
-    answer = answers.get(item_id(memory, f"\0{remind.replace(' ', 'T')}"))
-    return answer.until if answer and answer.state == SNOOZED else remind
+def reminds_at(memory: str, remind: str, repeat: str, answers: Answers) -> str:
+    """When the reminder with these properties is due: then, or at the end of its snooze. Of one that repeats, each day
+    since then may be the snoozed occurrence."""
+    from datetime import date, timedelta  # few memories are reminders
+
+    ends = {id_: one.until for id_, one in answers.items() if one.state == SNOOZED}
+    day, clock, days = remind[:10], remind[10:].replace(" ", "T"), [remind[:10]]
+    if ends and repeat:
+        with suppress(ValueError, OverflowError):  # it is no date, or the last ones of the calendar
+            first = date.fromisoformat(day)
+            days += [str(first + timedelta(step)) for step in range(1, MOST_SNOOZED)]
+    ids = [item_id(memory, f"\0{each}{clock}") for each in days]
+    return max((ends[id_] for id_ in ids if id_ in ends), default=remind)
 
 
 def snoozed_since(answers: Answers) -> list[Answer]:

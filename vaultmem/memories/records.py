@@ -81,7 +81,7 @@ def record(
     if remind := memory.text("remind"):
         from vaultmem.memories.item_answers import reminds_at  # few memories are reminders
 
-        result["remind"] = reminds_at(memory.id, remind, session.answers)
+        result["remind"] = reminds_at(memory.id, remind, memory.text("repeat"), session.answers)
     if repeat := memory.text("repeat"):
         result["repeat"] = repeat
     return result

@@ -293,9 +293,8 @@ class Sources:
         """The facts that also depend on the time, on approvals, and on other memories."""
         parsed = read.candidate
         if "((" in parsed.content:
-            parsed = parsed._replace(
-                content=look.searcher.with_references(parsed.content, look.viewer)
-            )
+            content = look.searcher.with_references(parsed.content, look.viewer)
+            parsed = parsed._replace(content=content)
         if read.aging.policy != "stable":
             parsed = parsed._replace(
                 confidence=read.aging.confidence(look.now, look.searcher.half_life)
@@ -303,7 +302,8 @@ class Sources:
         if read.expires is not None and read.expires <= look.now:
             parsed = parsed._replace(expired=True)  # the job that archives it runs once an hour
         if parsed.remind:
-            parsed = parsed._replace(remind=reminds_at(parsed.id, parsed.remind, look.answers()))
+            due = reminds_at(parsed.id, parsed.remind, parsed.repeat, look.answers())
+            parsed = parsed._replace(remind=due)
         parsed = _with_trust(look, parsed)
         if not parsed.vouched and is_approved(parsed.id, look.answers()):
             parsed = parsed._replace(trusted=True, vouched=True)
