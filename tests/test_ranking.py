@@ -84,7 +84,7 @@ def test_ties_within_a_note_need_no_path() -> None:
 def test_what_is_not_embedded_yet_stands_above_what_fits_the_words_no_better(
     keyword: dict[int, float], meaning: dict[int, rank.Closeness]
 ) -> None:
-    ranking = rank.Ranking(keyword, meaning)
+    ranking = rank.Ranking(keyword, meaning, rank.Facts())
     for block in keyword.keys() - meaning.keys():
         no_better = [
             one for one in keyword.keys() & meaning.keys() if keyword[one] <= keyword[block]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import Write
 from vaultmem import Vault
+from vaultmem.memories.access import Origin
 from vaultmem.memories.model import TYPES, Aging
 from vaultmem.recall import recall_candidate, recall_text
 from vaultmem.recall.criteria import STEPS, Criteria
@@ -25,7 +26,7 @@ RANKED = {
     "memory_type": st.sampled_from(TYPES),
     "created": st.floats(0, NOW),
     "confidence": shares,
-    "vouched": st.booleans(),
+    "origin": st.sampled_from([Origin(), Origin("claude"), Origin(outside=True)]),
     "score": st.floats(-50, 50, allow_nan=False),
 }
 FILTERED = RANKED | {  # with what only the filters look at
@@ -229,7 +230,7 @@ def test_what_fits_much_better_comes_first_however_old_and_unsure_it_is(
         Candidate("old.md", 1, 1, "words", score=better, confidence=sure, created=NOW - age * DAY),
         Candidate("new.md", 1, 1, "words", score=better - 0.4, created=NOW - other * DAY),
     ]
-    first = recall_candidate.with_confidence(recall_candidate.with_recency(found, NOW))[0]
+    first = recall_candidate.with_confidence(recall_candidate.with_recency(found, NOW, 0.2))[0]
     assert first.path == "old.md"
 
 
@@ -240,7 +241,7 @@ def test_blocks_of_pages_are_not_held_against_each_other() -> None:
     page = Candidate("0.md", 1, 1, "likes apples", score=1.0, note=True)
     found = [page, page._replace(line=3, score=0.9), page._replace(line=5, score=0.8)]
     similar = recall_candidate.repeating(found, recall_candidate.by_words(found))
-    assert [one.line for one in recall_candidate.diverse(found, similar)] == [1, 3, 5]
+    assert [one.line for one in recall_candidate.diverse(found, similar, 0.7)] == [1, 3, 5]
     assert similar[0][1] == 0.0
     mixed = [page, page._replace(path="m.md", note=False), page._replace(line=3, turn=True)]
     similar = recall_candidate.repeating(mixed, recall_candidate.by_words(mixed))

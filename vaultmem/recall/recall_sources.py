@@ -70,6 +70,10 @@ class Look(NamedTuple):
     viewer: access.Viewer = access.PERSON
     trust: str = access.CONNECTED  # the setting recall.trust
 
+    def trusts(self, origin: access.Origin) -> bool:
+        """Whether the viewer gets text of this origin without approval."""
+        return access.is_trusted(origin, self.viewer, self.trust)
+
 
 class _Read(NamedTuple):
     """A memory as read from its file."""
@@ -263,7 +267,6 @@ class Sources:
         content, line = without_editor_lines(whole), archive.line_of(text, whole)
         created = seconds(fields.get("created_at"))
         weight = fields.get("importance")
-        origin = access.origin(fields)
         candidate = Candidate(
             path, line, line + whole.count("\n"), content,
             id=str(fields.get("id") or provisional(path)),
@@ -279,9 +282,7 @@ class Sources:
             successor=str(fields.get("replaced_by") or ""),
             forgotten=fields.get("by") in model.FORGETTING and not fields.get("replaced_by"),
             private=is_private(fields),
-            vouched=origin == access.Origin(),
-            writer=origin.writer,
-            outside=origin.outside,
+            origin=access.origin(fields),
             stored_reads=model.stored_reads(fields),
             remind=str(fields.get("remind") or ""), repeat=str(fields.get("repeat") or ""),
         )  # fmt: skip
@@ -304,9 +305,9 @@ class Sources:
         if parsed.remind:
             due = reminds_at(parsed.id, parsed.remind, parsed.repeat, look.answers())
             parsed = parsed._replace(remind=due)
-        parsed = _with_trust(look, parsed)
         if not parsed.vouched and is_approved(parsed.id, look.answers()):
-            parsed = parsed._replace(trusted=True, vouched=True)
+            parsed = parsed._replace(origin=access.Origin())
+        parsed = parsed._replace(trusted=look.trusts(parsed.origin))
         if parsed.compressed and read.sessions and not read.replaced:
             is_summed = not read.sessions.isdisjoint(look.searcher.cache().summed_sessions)
             parsed = parsed._replace(compressed=is_summed)
@@ -319,7 +320,7 @@ class Sources:
         origin = origin_at(place.path, place.properties, self.folder)
         content = without_editor_lines(cut_lines(text, place.line, place.end_line))
         content = look.searcher.with_references(content, look.viewer)
-        return _with_trust(look, Candidate(
+        return Candidate(
             place.path, place.line, place.end_line, content,
             title=place.title,
             memory_type="episodic" if place.day else "semantic",
@@ -329,24 +330,17 @@ class Sources:
             ),
             created=self._mtime(place.path) if day is None else day,
             private=is_private(fields) or is_private(now),
-            vouched=origin == access.Origin(),
-            writer=origin.writer,
-            outside=origin.outside,
+            origin=origin,
+            trusted=look.trusts(origin),
             note=True,
             turn=bool(place.label),
-        ))  # fmt: skip
+        )  # fmt: skip
 
     def _mtime(self, path: str) -> float:
         try:
             return os.lstat(f"{self.vault}/{path}").st_mtime
         except OSError:
             return 0.0
-
-
-def _with_trust(look: Look, candidate: Candidate) -> Candidate:
-    """The candidate, marked as trusted or not for the viewer."""
-    origin = access.Origin(candidate.writer, candidate.outside)
-    return candidate._replace(trusted=access.is_trusted(origin, look.viewer, look.trust))
 
 
 def _is_empty(content: str) -> bool:
@@ -385,8 +379,9 @@ def _entry(read: _Read, inner: str, fields: Properties) -> _Read | None:
     if role == MEMORY and fields.get("memory_type") is None:
         kind = "semantic"
     scope = scope_of(conversation)
+    origin = access.Origin(scope, read.candidate.origin.outside)
     parsed = read.candidate._replace(
-        scope=scope, writer=scope, role=role, turn=role != MEMORY, vouched=False, memory_type=kind
+        scope=scope, origin=origin, role=role, turn=role != MEMORY, memory_type=kind
     )
     return read._replace(candidate=parsed)
 

@@ -77,17 +77,17 @@ def held_back_json(item: Candidate) -> HeldBack:
     """A held-back memory as JSON, without its content."""
     from vaultmem.memories.conversation import is_talk
 
-    by = None if is_talk(item.writer) else item.writer or None
+    writer = item.origin.writer
+    by = None if is_talk(writer) else writer or None
     return {"id": item.id or None, "by": by, "note": item.note}
 
 
 def _attribution(item: Candidate, to: Viewer) -> str | None:
     """The attribution, unless the person has approved it."""
-    from vaultmem.memories.access import Origin, attribution
+    from vaultmem.memories.access import attribution
     from vaultmem.text.sanitize import one_line
 
-    origin = Origin(item.writer, item.outside)
-    return None if item.vouched else one_line(attribution(origin, to)) or None
+    return one_line(attribution(item.origin, to)) or None
 
 
 def to_json(item: Candidate, number: int, to: Viewer) -> Recalled:

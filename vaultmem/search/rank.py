@@ -232,7 +232,7 @@ class Ranking:
         self,
         keyword: Mapping[int, float],
         meaning: Mapping[int, Closeness],
-        facts: Facts = Facts(),  # noqa: B008 - nobody changes it
+        facts: Facts,
     ) -> None:
         self._keyword, self._meaning, self._facts = keyword, meaning, facts
         self._estimates = estimates(keyword, meaning)

@@ -85,7 +85,7 @@ def _by_meaning(searcher: Searcher, note: int) -> Points:
     except ModelError:
         return {}
     best: Points = {}
-    for block, cosine in meaning.near_note(searcher.catalog, note, 200).items():
+    for block, cosine in meaning.near_note(searcher.catalog, note).items():
         other = block >> ORD_BITS
         if cosine >= max(rank.NEAR_ENOUGH, best.get(other, (0.0, ""))[0]):
             best[other] = (MEANING_SHARE * cosine, f"similar meaning {cosine:.2f}")

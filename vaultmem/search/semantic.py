@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 BLOCKS_AT_ONCE = 512  # read, embed and store this many at a time
 BLOCKS_ASIDE = 128  # the same if someone may be waiting for the newest
+NEAR_A_NOTE = 200  # blocks that may relate notes
 SAME = "same"  # the value of embedding.other_scripts for no second model
 SERVING = "serving"  # file beside the vectors: the setting of the last model with complete vectors
 
@@ -313,12 +314,12 @@ class Meaning(ModelVectors):
             queries.append((self.others, query, 1.0 if is_other else self.others.across))
         return queries
 
-    def near_note(self, catalog: Catalog, note: int, count: int) -> dict[int, float]:
+    def near_note(self, catalog: Catalog, note: int) -> dict[int, float]:
         """The blocks nearest to a note, as far as embedded by the same model."""
         result: dict[int, float] = {}
         for part in self.parts():
             if (vector := part.note_vector(catalog, note)) is not None:
-                result |= part.nearest(catalog, vector, count)
+                result |= part.nearest(catalog, vector, NEAR_A_NOTE)
         return result
 
     def similarities(self, hashes: list[bytes]) -> list[list[float]] | None:
