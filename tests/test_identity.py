@@ -96,6 +96,8 @@ def test_the_state_follows_a_vault_that_was_renamed(mounted: Path, tmp_path: Pat
     assert done(new, "history").out == history
     assert not Path(state_folder(str(mounted))).exists()
     assert list(stub.parent.glob(f"*/{stub.name}"))
+    other = shutil.copytree(new, tmp_path / "copy of the renamed one")
+    assert "write" not in done(other, "history").out, "its place is known, too"
     done(new, "undo", "--last")
 
 

@@ -151,15 +151,7 @@ def ask(vault: MemoryVault, name: str, params: JsonObject) -> object:
         except LockedError:
             if time.monotonic() > deadline:
                 raise
-            _wake_former_agent(vault)
             time.sleep(PAUSE)  # a starting agent answers soon, and a sync ends
-
-
-def _wake_former_agent(vault: MemoryVault) -> None:
-    """Have the agent of a vault that was renamed notice that, as it still holds the lock of the state moved along."""
-    former = vault.state.manifest().get("vault")
-    if isinstance(former, str) and former != vault.path:
-        client.ask(former, "ping", {})
 
 
 def carry_out(store: MemoryStore, reader: Reader, name: str, params: JsonObject) -> object:

@@ -30,9 +30,12 @@ class State:
         self.vault = vault
         self.folder = state_folder(vault)
         if not os.path.exists(self.path("root.json")):
-            from vaultmem.vault.identity import follow  # new only once
+            from vaultmem import client  # new only once
+            from vaultmem.vault.identity import follow
 
-            follow(vault)
+            if former := follow(vault):
+                with contextlib.suppress(client.AgentError):
+                    client.ask(former, "ping", {})  # has an agent notice that its lock is here now
         self._held: int | None = None
 
     def manifest(self) -> dict[str, object]:

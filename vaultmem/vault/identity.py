@@ -22,7 +22,7 @@ from vaultmem.text.values import lazy
 from vaultmem.vault.files import Root, reason_of
 from vaultmem.vault.walk import identity
 
-MARKER, RECORD = ".vault-id", "root.json"
+MARKER, RECORD, MANIFEST = ".vault-id", "root.json", "manifest.json"
 _LONGEST = 4_000  # characters of a marker
 _ID = lazy(r"[0-9a-f]{32}")
 
@@ -54,15 +54,15 @@ def check(vault: str) -> None:
     )
 
 
-def follow(vault: str) -> None:
+def follow(vault: str) -> str:
     """Move the state along when a vault's folder was renamed: it has no state at its new path and is gone from the
-    old one. Copy the state when the folder was copied to another place and is gone from the old one, which may be a
-    drive that comes back. A folder reachable by two paths has two states. Raises StateError if the state stays behind,
-    as on a full disk: without it the history and all decisions would seem to be gone."""
+    old one, which is returned. Copy the state when the folder was copied to another place and is gone from the old one,
+    which may be a drive that comes back. A folder reachable by two paths has two states. Raises StateError if the state
+    stays behind, as on a full disk: without it the history and all decisions would seem to be gone."""
     state_path, now = state_folder(vault), identity(vault)
     root, moved = os.path.dirname(state_path), list[str]()
     if now is None or os.path.exists(f"{state_path}/{RECORD}") or not os.path.isdir(root):
-        return
+        return ""
     try:
         names = (name for name in os.listdir(root) if not name.startswith("."))  # a copy cut off
         for state in (os.path.join(root, name) for name in names):
@@ -70,47 +70,56 @@ def follow(vault: str) -> None:
             if record is None or not is_same(record.id, id_in(vault, record.marker)):
                 continue
             if (record.device, record.inode) == now and identity(path) != now:
-                _put(state, state_path)
-                return
+                _put(state, vault)
+                return path
             if path and not os.path.exists(path):
                 moved.append(state)
         if moved:
             newest = max(moved, key=lambda state: os.stat(f"{state}/{RECORD}").st_mtime)
-            _copy(newest, state_path)
+            _copy(newest, vault)
     except FileNotFoundError:
-        return  # another process was faster
+        pass  # another process was faster
     except OSError as error:
         raise StateError(
             f"{vault} was moved, and its state, with the history, cannot be moved along to {state_path} "
             f"({reason_of(error)}): free some space, or see that you may write there"
         ) from error
+    return ""
 
 
-def _copy(state: str, state_path: str) -> None:
+def _copy(state: str, vault: str) -> None:
     """Copy a state, unless another process has done so meanwhile."""
     from shutil import Error, copytree, rmtree  # few ever need it
 
+    state_path = state_folder(vault)
     copy = f"{os.path.dirname(state_path)}/.{os.path.basename(state_path)}.{os.getpid()}"
     try:
         copytree(state, copy)
         if not os.path.exists(f"{state_path}/{RECORD}"):
-            _put(copy, state_path)
+            _put(copy, vault)
     except Error as error:  # of several files: the first problem
         raise OSError(0, error.args[0][0][2]) from error
     finally:
         rmtree(copy, ignore_errors=True)
 
 
-def _put(state: str, state_path: str) -> None:
-    """Rename a state; what an agent that still ran wrote to the new path moves inside."""
+def _put(state: str, vault: str) -> None:
+    """Rename a state to that of this vault; what an agent that still ran wrote to the new path moves inside."""
+    state_path = state_folder(vault)
     if os.path.isdir(state_path):
         os.rename(state_path, f"{state}/{os.path.basename(state_path)}")
     os.rename(state, state_path)
+    manifest = f"{state_path}/{MANIFEST}"
+    if content := read_json(manifest):
+        with contextlib.suppress(
+            OSError
+        ):  # a full disk; then a copy of the vault may take this for its own
+            replace_private(manifest, json.dumps({**content, "vault": vault}), sync=True)
 
 
 def _path_of(state: str) -> str:
     """The former path of a state folder's vault; "" if unknown."""
-    return str(read_json(f"{state}/manifest.json").get("vault", ""))
+    return str(read_json(f"{state}/{MANIFEST}").get("vault", ""))
 
 
 def remember(vault: str, memory_folder: str) -> None:
