@@ -45,6 +45,15 @@ def are_one(view: StandInView) -> bool:
     return len(merged(view).archived()) == 1
 
 
+def test_what_hundreds_of_filled_in_copies_share_hides_no_pair() -> None:
+    """Words that most memories have say little, and are not followed: that took minutes of a large vault."""
+    copies = [f"Anne prefers the blue box for tool {at} of shelf {at % 7}" for at in range(300)]
+    texts = ["Anne prefers quiet mornings", *copies, "Anne prefers mornings that are quiet"]
+    files = (memory_file(f"preferences/{at}", text, 9 - at / 100) for at, text in enumerate(texts))
+    (gone,) = StandInView(dict(files)).run(merge)[1].archived()
+    assert gone.path == "vaultmem/archive/301.md"
+
+
 @pytest.mark.parametrize("blank", ["", "\n \n"])
 def test_notes_that_are_only_a_title_are_not_the_same(blank: str) -> None:
     assert not are_one(pair("", blank))

@@ -28,13 +28,12 @@ from vaultmem.plugins import language
 from vaultmem.text.values import remembers_last
 
 _SWITCHED = form("switched")
-_ENDED, _OVER, _LISTED, _AGAIN = map(form, ("ended", "over", "listed", "back"))
+_ENDED, _OVER, _LISTED = map(form, ("ended", "over", "listed"))
 _PURPOSE, _OWNED = form("purpose"), form("owned")
 _HANDED, _NOT_HELD, _AMOUNT = form("handed"), form("not_held"), form("amount")
 _LITTLE = 2  # words
 _BEGINNING = 6  # letters
 _MOST = 0.5  # of the texts of an answer, which share the words of its question
-_TAKEN_BACK = form("taken_back", "clauses")
 _ONE_TIME, _THIS_TIME, EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
 _NOT_RUNNING, _PLANNED, _ANOTHER = form("not_running"), form("planned"), form("another")
 
@@ -42,14 +41,16 @@ _NOT_RUNNING, _PLANNED, _ANOTHER = form("not_running"), form("planned"), form("a
 @remembers_last
 def without_ended(new: str, old: str) -> str:
     """The newer text without what it says is no longer so, if the older text states that: "It is on Monday now" for
-    "It is on Monday, not Friday" beside "It is on Friday"."""
+    "It is on Monday, not Friday" beside "It is on Friday". What happened is so for ever."""
+    if len(new) > CAP or is_event(old):
+        return new
     stated = stems(_ENDED.sub(" ", old[:CAP]))
 
     def kept(match: re.Match[str]) -> str:
         ended = stems_of(match[match.lastgroup or 0])
         return " now" if ended and ended <= stated else match[0]
 
-    return _ENDED.sub(kept, new) if len(new) <= CAP else new
+    return _ENDED.sub(kept, new)
 
 
 def ends_other(new: str, old: str) -> bool:
@@ -62,18 +63,18 @@ def is_over(old: str, new: str) -> bool:
     """Whether the newer text says that something is over, sold or cancelled, and the older one states it of the same
     subject: "We cancelled the trip to Rome" after "We plan a trip to Rome"."""
     about, stated = subject(old[:CAP]), stems(old)
-    if is_another(old, new) or (has_preference(old) and not has_preference(new)):
+    if is_event(old) or is_another(old, new):
+        return False
+    if has_preference(old) and not has_preference(new):
         return False  # who no longer goes there may still like it
     for match in _OVER.finditer(new[:CAP]):
         who = subject(new[:CAP]) if match["what"] and not match["own"] else frozenset()
         ended = stems_of(match[match.lastgroup or 0])
         if ended and ended | who <= stated and about <= ended | who:
             goes_on = _ONE_TIME.search(match[0]) and _is_one_of_many(old, new)
-            is_past = is_event(old) or DENIAL.search(old) or _says_over(old, ended)
             is_device = _NOT_RUNNING.search(match[0]) and not _PLANNED.search(old)
-            return not (goes_on or is_past or is_device)
-    is_other = _is_handed_over(old, new) or _is_other_amount(old, new)
-    return is_other or _denies_stating(new, old) or _is_reversed(old, new)
+            return not (goes_on or DENIAL.search(old) or is_device)
+    return _is_handed_over(old, new) or _is_other_amount(old, new) or _is_reversed(old, new)
 
 
 def is_another(old: str, new: str) -> bool:
@@ -92,7 +93,7 @@ def _is_handed_over(old: str, new: str) -> bool:
         shared = (thing & stated) - about
         if about and about == who & stated and 2 * len(shared) > len(thing - about):
             is_more = len(stated - about - shared) > _LITTLE
-            return not (is_more or _NOT_HELD.search(old) or is_event(old))
+            return not (is_more or _NOT_HELD.search(old))
     return False
 
 
@@ -108,19 +109,12 @@ def _is_other_amount(old: str, new: str) -> bool:
     return any(units) and units[0] == units[1] and mine[0]["number"] != theirs[0]["number"]
 
 
-def _says_over(old: str, ended: frozenset[str]) -> bool:
-    """Whether the older text already says of one of these that it is over."""
-    matches = _OVER.finditer(old[:CAP])
-    return any(stems_of(match[match.lastgroup or 0]) & ended for match in matches)
-
-
 def _is_reversed(old: str, new: str) -> bool:
     """Whether one denies in the same words what the other states: "Ann and Ben are coming", "Ann and Ben are not
     coming"; "no fish", "I eat fish again"."""
-    if is_event(old) or _THIS_TIME.search(new[:CAP]):
+    if _THIS_TIME.search(new[:CAP]):
         return False
-    is_change = _AGAIN.search(new[:CAP]) or CUES.search(new[:CAP])
-    return _denies(new, old) or (is_change is not None and _denies(old, new, least=1))
+    return _denies(new, old) or (bool(CUES.search(new[:CAP])) and _denies(old, new, least=1))
 
 
 def may_update(old: str, new: str, among: Sequence[str]) -> bool:
@@ -195,14 +189,6 @@ def ends_only_else(old: str, new: str) -> bool:
     )
 
 
-def _denies_stating(new: str, old: str) -> bool:
-    """Whether the newer text denies that its writer stated the older one: "I never said that I like tea"."""
-    if not (lead := _TAKEN_BACK.match(new)):
-        return False
-    denied, first = stems_of(new[lead.end() : CAP]), {word.stem for word in words_of(old)[:1]}
-    return bool(denied) and denied <= stems(old) and (is_by_user(old) or first <= denied)
-
-
 def is_taken_back(old: str, new: str, rest: str) -> bool:
     """Whether the older text is about what the rest of the newer one names, and ends with what that one ends; or that
     is its value, or of something of the user, who switched: "My bank is KBC", "I switched from KBC to Argenta"."""
@@ -217,7 +203,7 @@ def is_taken_back(old: str, new: str, rest: str) -> bool:
     is_switch = is_by_user(new) and _SWITCHED.search(new)
     if not (ended and is_own and is_switch) or is_part(ended, old):
         return False
-    is_all = is_by_user(old) and not (is_event(old) or has_preference(old) or _PURPOSE.search(rest))
+    is_all = is_by_user(old) and not (has_preference(old) or _PURPOSE.search(rest))
     if is_all and ended == {token.stem for token in last}:
         return True
     stated = [fact for fact in stated if len(stems(fact.subject)) == (fact.property == "is")]

@@ -25,6 +25,7 @@ ALIKE = 0.8  # share of common shingles
 NEAR = 0.7  # least cosine to compare two statements
 MOST = 16  # memories kept per key: thousands may begin with one template
 TRIES = 4  # of these, compared word for word
+FREQUENT = 200  # memories: a word in more of them does not show that two state the same
 _TOLERANCE = 0.2  # how far sketches may underestimate: two standard errors
 _APART = ("project", "personality", "conversation_id", "due", "remind", "repeat")
 _SUMMARIES = ("compressed", "compression_source", "summary_kind")
@@ -177,7 +178,8 @@ class Likes:
             return None
         text = self._draft.content(memory)
         close = dict(self._draft.view.alike(memory, NEAR)[:MOST])
-        shared = Counter(path for key in paraphrase.keys(text) for path in self._by_word[key])
+        having = (self._by_word[key] for key in paraphrase.keys(text))
+        shared = Counter(path for paths in having if len(paths) <= FREQUENT for path in paths)
         sharing = (path for path, _ in shared.most_common(TRIES * 2))
         for path in dict.fromkeys([*close, *sharing]):
             other = self._memories.get(path)

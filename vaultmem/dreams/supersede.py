@@ -314,12 +314,12 @@ def _compared(draft: Draft, before: float) -> Iterator[tuple[Memory, Memory, Rel
         memory for memory in draft.memories() if memory.category != REMINDERS and not is_own(memory)
     ]
     texts = {memory.path: stated(memory, draft.content(memory))[:CAP] for memory in memories}
-    having: defaultdict[str, list[Memory]] = defaultdict(list)
+    having: defaultdict[str, dict[str, Memory]] = defaultdict(dict)
     for memory in memories:
         text = texts[memory.path]
         # In another script, only the property may be common: "lives in" for 住在.
         for stem in stems(text) if text.isascii() else topics(text):
-            having[stem].append(memory)
+            having[stem][memory.path] = memory
     for new in track(
         "comparing", sorted(memories, key=lambda memory: (memory.created, memory.path))
     ):
@@ -352,15 +352,18 @@ def _relate(
     return compared
 
 
-def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory]:
-    """Older memories of the same people, project and scope that share a rare word or the meaning with a new one."""
+def _older(draft: Draft, new: Memory, groups: list[dict[str, Memory]]) -> list[Memory]:
+    """Older memories of the same people, project and scope that share a rare word with a new one, or any word and the
+    meaning."""
     near = {path for path, _ in draft.view.alike(new, NEAR)}
-    results = {
-        old.path: old for group in groups for old in group if len(group) <= RARE or old.path in near
+    sharing = {
+        path: group[path]
+        for group in groups
+        for path in (group if len(group) <= RARE else near & group.keys())
     }
     remaining = [
         old
-        for old in results.values()
+        for old in sharing.values()
         if (old.created, old.path) < (new.created, new.path)
         and old.text("replaced_by") != new.id
         and is_of_one_project(old, new.properties)

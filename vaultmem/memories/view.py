@@ -159,8 +159,7 @@ class View:
 # How near memories are in meaning: to each other, to typical sentences of each category, to the centroid of all.
 
 NEAREST = 3  # the mean of this many of the best: one lucky sentence is not enough
-
-
+NEIGHBOURS = 64  # of a memory: thousands may be filled-in copies of one template
 ROWS_AT_ONCE = 256
 
 
@@ -183,7 +182,7 @@ class Nearness:
         self._pairs: dict[float, dict[str, list[tuple[str, float]]]] = {}
 
     def alike(self, path: str, least: float) -> list[tuple[str, float]]:
-        """The memories with at least that cosine to one of these, nearest first."""
+        """The nearest memories with at least that cosine to one of these, nearest first."""
         if least not in self._pairs:
             self._pairs[least] = self._all_pairs(least)
         return self._pairs[least].get(path, [])
@@ -195,10 +194,15 @@ class Nearness:
         for part, paths, rows in self._parts:
             for start in range(0, len(paths), ROWS_AT_ONCE):
                 cosines = part.comparable(rows[start : start + ROWS_AT_ONCE] @ rows.T)
-                for one, other in zip(*np.nonzero(cosines >= least), strict=True):
-                    if start + one != other:
-                        pair = (paths[other], round(float(cosines[one, other]), 4))
-                        near.setdefault(paths[start + one], []).append(pair)
+                most = min(NEIGHBOURS + 1, len(paths))  # and the memory itself
+                nearest = np.argpartition(-cosines, most - 1)[:, :most]
+                for one, others in enumerate(nearest, start):
+                    row = cosines[one - start]
+                    near.setdefault(paths[one], []).extend(
+                        (paths[other], round(float(row[other]), 4))
+                        for other in others
+                        if row[other] >= least and other != one
+                    )
         for pairs in near.values():
             pairs.sort(key=lambda pair: (-pair[1], pair[0]))
         return near
