@@ -182,7 +182,7 @@ AFTER = render(FEW[1:], "frontmatter", "mine\n")
 @pytest.mark.parametrize(
     "damaged",
     [
-        codecs.BOM_UTF8 + TICKED.encode(),
+        codecs.BOM_UTF8 + TICKED.encode() + bytes(500),
         TICKED.replace("## Notes\n", "<<<<<<< a\n=======\n>>>>>>> b\n## Notes\n").encode(),
         TICKED.replace("---\ngenerated: vaultmem\n---\n", "").encode(),
         TICKED.replace("## Notes\nmine\n", "mine\n").encode(),

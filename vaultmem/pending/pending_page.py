@@ -229,8 +229,9 @@ def _answer_ids(content: Content) -> frozenset[str]:
 
 
 def _decode(data: bytes) -> str:
-    """The text of a page; bytes that are not UTF-8 are preserved."""
-    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+    """The text of a page; bytes that are not UTF-8 are preserved, except the zeros that a power failure leaves."""
+    text = data.rstrip(b"\0").removeprefix(codecs.BOM_UTF8)
+    return text.decode("utf-8", "surrogateescape")
 
 
 def _encode(text: str) -> bytes:
