@@ -111,7 +111,7 @@ MemoryRecord = TypedDict("MemoryRecord", {
     "links": list[str],  # ids of linked memories; titles of other notes
     # ISO 8601 in UTC:
     "created_at": str, "updated_at": str, "last_reinforced_at": str | None, "expires_at": str | None,
-    "remind": "NotRequired[str]", "repeat": "NotRequired[str]",  # a reminder's local day or time, and its rule
+    "remind": "NotRequired[str]", "repeat": "NotRequired[str]",  # when a reminder is due, or its snooze ends; its rule
 })  # fmt: skip
 """A memory as JSON and in the Python API."""
 
