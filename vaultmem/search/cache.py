@@ -79,9 +79,8 @@ def _assistant(name: str | None) -> str | None:
     return name and access.canonical_name(name)
 
 
-_REACH = 2**63 - 1
-_MTIME_DAY = "date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime')"
-_DAY = f"COALESCE(n.day, {_MTIME_DAY})"
+# Notes without their own day count by file time.
+_DAY = "COALESCE(n.day, date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime'))"
 # field -> comparison, and whether with the first or the last day of the span
 _DATED = {"before": ("<", 0), "after": (">", 1), "from": (">=", 0), "to": ("<=", 1)}
 
@@ -106,26 +105,10 @@ def _condition(filter_: Filter) -> tuple[str, list[str | int]]:
     span = day_range(filter_.value)
     if filter_.field in _DATED and span:
         sign, which = _DATED[filter_.field]
-        return _date_clause(sign, span[which])
+        return f"{_DAY} {sign} ?", [span[which]]
     name = "assistant" if filter_.field == "agent" else "lower"
     same = f"{name}(CAST(json_extract(n.properties, ?) AS TEXT)) = ?"
     return same, [f"$.{filter_.field}", folded]
-
-
-def _date_clause(sign: str, day: str) -> tuple[str, list[str | int]]:
-    """Notes without their own day count by file time. Computing each local day takes most of the time, so it is done
-    only where the time alone does not decide."""
-    from datetime import UTC, datetime
-
-    year, month, number = map(int, day.split("-"))
-    if not year:
-        return f"{_DAY} {sign} ?", [day]
-    noon = int(datetime(year, month, min(number, 28), 12, tzinfo=UTC).timestamp())
-    # As nanoseconds, within the database's range: the years 1677 to 2262.
-    early, late = (max(-_REACH, min((noon + days * 86400) * 10**9, _REACH)) for days in (-2, 6))
-    surely, perhaps = (early, late) if sign[0] == "<" else (late, early)
-    by_time = f"f.mtime_ns {sign[0]} ? OR f.mtime_ns {sign[0]} ? AND {_MTIME_DAY} {sign} ?"
-    return f"n.day {sign} ? OR n.day IS NULL AND ({by_time})", [day, surely, perhaps, day]
 
 
 def newest_first(catalog: Catalog, notes: Iterable[int] | None) -> list[int]:
