@@ -199,6 +199,13 @@ def test_two_times_of_a_day_are_two_reminders(
         path.unlink()
 
 
+def test_reminders_in_the_same_words_at_other_times_are_all_recalled(opened: Vault) -> None:
+    said = opened.remind("take the pills every day at 8:00 and 20:00")
+    opened.sync()
+    recalled = opened.recall("when do I take the pills?")["memories"]
+    assert {memory["remind"] for memory in recalled} == {said["remind"], *said["also"]}
+
+
 @pytest.mark.parametrize("words", ["buy milk", "call Anne on 2020-01-01", "第三点很重要"])
 def test_without_a_time_to_come_nothing_is_written(vault: Path, opened: Vault, words: str) -> None:
     with pytest.raises(VaultmemError, match="when\\?"):

@@ -189,7 +189,7 @@ def new_memory(
     policy = params.text("decay")
     if policy or properties["memory_type"] in PASSING:
         properties["decay_policy"] = policy or "contextual"
-    properties["importance"] = weigh(session, content, existing)
+    properties["importance"] = weigh(session, content, existing, is_new=bool(times))
     if params.text("expires"):
         properties["expires_at"] = stamp(_end(session, params))
     properties.update({"created_at": now, "updated_at": now})
@@ -315,13 +315,13 @@ def _near(session: Session, content: str) -> dict[str, float | None]:
     return {memory.path: None for memory in newest[:ABOUT_UNSEARCHED]}
 
 
-def weigh(session: Session, content: str, existing: Existing) -> float:
-    """The importance of a text given the known memories; by words if no model is loaded."""
-    salience = short_texts.salience(content)
-    near = _closeness_to_all(session, content)
-    if near is None:
+def weigh(session: Session, content: str, existing: Existing, *, is_new: bool) -> float:
+    """The importance of a text given the known memories; by words if no model is loaded. A reminder is always new:
+    the same words at another time."""
+    near = None if is_new else _closeness_to_all(session, content)
+    if near is None and not is_new:
         near = max((alike for _, alike in existing.similar), default=0.0)
-    return short_texts.importance(short_texts.novelty(near), salience)
+    return short_texts.importance(short_texts.novelty(near), short_texts.salience(content))
 
 
 def _closeness_to_all(session: Session, content: str) -> float | None:
