@@ -352,3 +352,26 @@ def test_a_contradiction_waits_until_it_is_answered_or_edited(
     opened.edit(newer, "Project Birch uses Postgres 16.")
     opened.dream(3)
     assert not opened.waiting()["findings"]
+
+
+def test_a_conflict_copy_that_differs_only_in_what_is_counted_needs_no_person(
+    vault: Path, opened: Vault
+) -> None:
+    one = opened.write("Anne prefers trains", category="people")
+    path = vault / one["path"]
+    written = path.read_text()
+    counted, edited = (path.with_name(f"{path.stem} (conflicted copy 2026-11-2{day}).md") for day in "12")  # fmt: skip
+    counted.write_text(written.replace("\n---", "\naccess_count: 7\n---", 1))
+    edited.write_text(written.replace("trains", "trains and buses"))
+    copies = {each: each.read_text() for each in (counted, edited)}
+    for file in (path, *copies):
+        os.utime(file, (time.time() - 3_600,) * 2)
+    (done,) = opened.dream(1)["changes"]
+    assert done["target"] == f"vaultmem/archive/notes/vaultmem/people/{counted.name}"
+    assert (counted.exists(), edited.exists()) == (False, True)
+    assert [memory["id"] for memory in opened.memories()] == [one["id"]]
+    assert not opened.dream(1)["changes"]
+    opened.undo(last=True)
+    assert {each: each.read_text() for each in copies} == copies
+    assert path.read_text() == written
+    assert not opened.dream(1)["changes"], "what was undone is not done again"

@@ -251,9 +251,9 @@ def _deleted_at(memory: Memory) -> float:
     return seconds(memory.text("deleted_at")) or 0.0
 
 
-def leave_unquiet(draft: Draft, seen: Mapping[str, Left]) -> set[str]:
+def leave_unquiet(draft: Draft, seen: Mapping[str, Left]) -> None:
     """Exclude from the draft files that a person may be typing in or a sync program may be moving (a second file with
-    the same id has appeared before the first is gone). Returns their paths."""
+    the same id has appeared before the first is gone)."""
     now, memories = draft.view.now.timestamp(), draft.view.memories()
     fresh = [
         candidate
@@ -267,9 +267,7 @@ def leave_unquiet(draft: Draft, seen: Mapping[str, Left]) -> set[str]:
     ]
     for memory in at_work:
         draft.leave(memory)
-    paths = {candidate.path for candidate in at_work}
-    draft.at_work |= paths
-    return paths
+        draft.at_work.add(memory.path)
 
 
 def _is_theirs(memory: Memory, seen: Mapping[str, Left]) -> bool:

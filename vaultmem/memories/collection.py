@@ -162,6 +162,11 @@ class Collection:
         """Sync conflict copies, which are not memories, each with its original if that exists."""
         return sorted(self._snapshot.copies.items())
 
+    def spare_copies(self) -> list[tuple[Memory, Memory]]:
+        """Copies that say what their originals say, each with its original."""
+        pairs = self._snapshot.spare
+        return [pair for pair in pairs if self.content(pair[0]) == self.content(pair[1])]
+
     def content(self, memory: Memory) -> str:
         """The content of a memory, read now. Raises NoteNotFoundError if the file is gone."""
         return self._content(memory.path)

@@ -194,14 +194,11 @@ def is_approved(id_: str, answers: Answers) -> bool:
     return answer is not None and answer.state == DONE and answer.by == YOU
 
 
-def is_refused(id_: str, answers: Answers) -> bool:
-    """Whether the person has refused outside content."""
-    return state_of(answers, approval_id(id_)) == DROPPED
-
-
 def is_believed(id_: str, answers: Answers, *, foreign: bool) -> bool:
     """Whether it may be shown: outside content if approved, anything else unless refused."""
-    return is_approved(id_, answers) if foreign else not is_refused(id_, answers)
+    if foreign:
+        return is_approved(id_, answers)
+    return state_of(answers, approval_id(id_)) != DROPPED
 
 
 def is_foreign(path: str, properties: Properties, folder: str) -> bool:

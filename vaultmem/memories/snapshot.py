@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from functools import cached_property
 from operator import attrgetter
 
+from vaultmem.adapter import Value
 from vaultmem.memories.memory_file import Stored, fold, title_of
 from vaultmem.memories.model import Memory, provisional
 from vaultmem.text.similarity import SIZE, resemblance
-from vaultmem.vault.conflicts import Places, conflicts, possible_copies
+from vaultmem.vault.conflicts import Places, conflict_original, conflicts, possible_copies
 
 _COPY = 0.9  # resemblance above which "Plan 2.md" is a copy of "Plan.md" beside it
+_COUNTED = ("access_count", "last_reinforced_at", "updated_at")  # each machine has its own
 
 
 class Names:
@@ -93,6 +95,13 @@ class Snapshot:
         return results
 
     @cached_property
+    def spare(self) -> list[tuple[Memory, Memory]]:
+        """Copies by a sync program and their originals that differ at most in what each machine counts, and blanks."""
+        names = [(copy, of) for copy, of in self.copies.items() if of and conflict_original(copy)]
+        pairs = ((self._files[copy].memory, self._files[of].memory) for copy, of in names)
+        return [(copy, of) for copy, of in pairs if copy and of and _own(copy) == _own(of)]
+
+    @cached_property
     def archived(self) -> list[Memory]:
         """The archived memories, by path."""
         return [memory for memory in self._memories if memory.archived]
@@ -138,6 +147,11 @@ def _is_copy(one: Memory, other: Memory) -> bool:
     if one.adopted and other.adopted and one.id != other.id:
         return False  # two memories, however alike
     return one.hash == other.hash or resemblance(one.sketch, other.sketch) >= _COPY
+
+
+def _own(memory: Memory) -> tuple[str, dict[str, Value]]:
+    own = {key: value for key, value in memory.properties.items() if key not in _COUNTED}
+    return memory.hash, own
 
 
 def _owners(memories: Iterable[Memory]) -> dict[str, Memory]:

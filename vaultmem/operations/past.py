@@ -196,19 +196,20 @@ def _is_of_job(session: Session, commit: Commit) -> bool:
 
 def _keep_undone(session: Session, outcome: Outcome) -> None:
     """Keep jobs from repeating what a person just undid, on all machines."""
-    memories = [session.store.collection.at(step.target) for step in outcome.done]
-    left = [memory for memory in memories if memory and not memory.archived]
-    rows = [(memory.id, memory.path, memory.hash) for memory in left]
+    collection, targets = session.store.collection, {step.target for step in outcome.done}
+    memories = [memory for memory in map(collection.at, targets) if memory and not memory.archived]
+    rows = [(memory.id, memory.path, memory.hash) for memory in memories]
     reads.leave_undone(session.store.ledger, rows, session.now)
+    memories += [copy for copy, _ in collection.spare_copies() if copy.path in targets]
     at = stamp(session.now)
     marks = [
         item_answers.Answer(
-            item_answers.undone_id(*row),
+            item_answers.undone_id(memory.id, memory.path, memory.hash),
             item_answers.DROPPED,
             at,
             text=f"{item_answers.UNDONE}{memory.title}",
         )
-        for row, memory in zip(rows, left, strict=True)
+        for memory in memories
     ]
     session.store.pending.record.add(marks, [], session.now)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
 
@@ -21,7 +21,16 @@ from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import TOKENS
-from vaultmem.memories.draft import CONTRADICTION, HALTED, TO_ARCHIVE, Draft, Finding, Plan, noticed
+from vaultmem.memories.draft import (
+    CONTRADICTION,
+    HALTED,
+    TO_ARCHIVE,
+    Change,
+    Draft,
+    Finding,
+    Plan,
+    noticed,
+)
 from vaultmem.memories.item_answers import UNDONE, undone_id
 from vaultmem.memories.reports import (
     NOTHING,
@@ -32,14 +41,17 @@ from vaultmem.memories.reports import (
     to_json,
 )
 from vaultmem.memories.store import Session
+from vaultmem.notes.places import ARCHIVED_NOTES
 from vaultmem.operations import leaving, overviews
 from vaultmem.progress import logger
 from vaultmem.review import advice, review
 from vaultmem.review.advice import Doubt
 from vaultmem.schedule import next_time
 from vaultmem.text.sanitize import quote_text
+from vaultmem.text.titles import free_path
 from vaultmem.text.values import plural
 from vaultmem.vault.batch_record import Header
+from vaultmem.vault.files import digest
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
@@ -194,6 +206,8 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> PlanRepo
     options = _options(session, params)
     step(_draft(session, draft, options), options)
     plan = draft.plan(name)
+    if job == "dream":
+        plan = plan._replace(changes=(*plan.changes, *_spare_copies(session)))
     if dry_run:
         return {**report_planned(session, plan), "aside": len(draft.at_work)}
     if is_unattended:
@@ -208,6 +222,21 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> PlanRepo
     overviews.keep_changes(session)
     overviews.keep_index(session)
     return {**report, "aside": len(draft.at_work)}
+
+
+def _spare_copies(session: Session) -> Iterator[Change]:
+    """Put sync conflict copies away that say what their originals say, unless a sync program may be at work."""
+    answers = session.store.answers()
+    for copy, original in session.store.collection.spare_copies():
+        data = session.store.bytes_of(copy.path)
+        is_undone = undone_id(copy.id, copy.path, copy.hash) in answers
+        is_new = abs(session.now - max(copy.mtime, original.mtime)) < steps.QUIET
+        if data is None or is_new or is_undone:
+            continue
+        preferred = f"{session.store.folder}/{ARCHIVED_NOTES}/{copy.path}"
+        target = free_path(preferred, copy.id, session.view.exists)
+        why = f"a conflict copy that says what {original.path} says"
+        yield Change(TO_ARCHIVE, copy.id, copy.path, target, {}, None, digest(data), why, data)
 
 
 def _draft(session: Session, draft: Draft, options: Options) -> Draft:
