@@ -196,9 +196,8 @@ def is_approved(id_: str, answers: Answers) -> bool:
 
 def is_believed(id_: str, answers: Answers, *, foreign: bool) -> bool:
     """Whether it may be shown: outside content if approved, anything else unless refused."""
-    if foreign:
-        return is_approved(id_, answers)
-    return state_of(answers, approval_id(id_)) != DROPPED
+    is_refused = state_of(answers, approval_id(id_)) == DROPPED
+    return is_approved(id_, answers) if foreign else not is_refused
 
 
 def is_foreign(path: str, properties: Properties, folder: str) -> bool:
