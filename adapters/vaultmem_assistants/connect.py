@@ -22,12 +22,13 @@ from vaultmem_assistants import context, hooks, servers, traces
 from vaultmem_assistants.programs import EDITORS, HARNESSES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from vaultmem_assistants.hooks import Edited
     from vaultmem_assistants.programs import Harness, Json
     from vaultmem_assistants.traces import Part
 
+PARTS = ("hook", "skill", "server")
 _EDITORS = "vaultmem.editors"
 _QUESTION = "Register the MCP server with {}, too, so that it can call the tools of memory? [Y/n] "
 
@@ -47,15 +48,9 @@ def run(args: Namespace, output: Output) -> int:
     if args.instructions:
         work.show({"line": work.line()})
         return 0
-    wants_server = args.remove or work.wants_server()
-    parts = {"hook": work.hook, "skill": work.skill}
-    if wants_server:
-        parts["server"] = work.server
-    # Removed in reverse order, as two of them may be in one file.
-    names = [*reversed(parts)] if args.remove else [*parts]
-    edits = {name: parts[name]() for name in names}
-    work.show({name: edits[name] for name in parts})
-    return 1 if wants_server and edits["server"] is None else 0
+    edits = work.edits(PARTS if args.remove or work.wants_server() else PARTS[:-1])
+    work.show(edits)
+    return 1 if "server" in edits and edits["server"] is None else 0
 
 
 def _with_door(args: Namespace, work: Connecting) -> int:
@@ -93,6 +88,12 @@ class Connecting:
         return False
 
     # --- the parts
+
+    def edits(self, names: Sequence[str]) -> dict[str, Edited | None]:
+        """Add these parts, or remove them in reverse order, as two of them may be in one file. Returns the edits."""
+        parts = {"hook": self.hook, "skill": self.skill, "server": self.server}
+        edited = {name: parts[name]() for name in (names[::-1] if self._args.remove else names)}
+        return {name: edited[name] for name in names}
 
     def line(self) -> Edited:
         """The line in a file of instructions."""

@@ -24,7 +24,7 @@ from vaultmem.service import life
 from vaultmem.service import service as services
 from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem_assistants import hooks
-from vaultmem_assistants.connect import Connecting, checked_name, diff_of
+from vaultmem_assistants.connect import PARTS, Connecting, checked_name, diff_of
 from vaultmem_assistants.programs import HARNESSES
 from vaultmem_assistants.setup_record import Done, former, keep, line_of, recorded_steps
 
@@ -281,10 +281,8 @@ def edits(
     args = Namespace(
         harness=name, vault=vault, mcp=True, remove=bool(remove), dry_run=dry_run, instructions=None
     )
-    work = Connecting(args, vault, output)
-    parts = {"hook": work.hook, "skill": work.skill, "server": work.server}
-    names = [part for part in reversed(parts) if part in remove] if remove else [*parts]
-    return {part: edit for part in names if (edit := parts[part]())}
+    edited = Connecting(args, vault, output).edits(remove or PARTS)
+    return {part: edit for part, edit in edited.items() if edit}
 
 
 def _can_serve() -> bool:
