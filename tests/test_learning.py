@@ -132,7 +132,7 @@ def test_a_model_decides(opened: Vault, strategy: str, monkeypatch: pytest.Monke
         learned = decided(vault, {"decisions": answer}, ["User lives in Porto"])
         assert learned.by_model
         assert learned.updated == [("User lives in Lisbon", "User lives in Porto")]
-        assert sorted(facts(vault)) == ["User likes tea", "User lives in Porto"]
+        assert facts(vault) == ["User likes tea", "User lives in Porto"]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_model_decides(opened: Vault, strategy: str, monkeypatch: pytest.Monke
 def test_whatever_comes_back_no_fact_is_lost(opened: Vault, answer: object) -> None:
     learned = decided(opened, answer, ["User has a cat"])
     assert learned.added == ["User has a cat"]
-    assert sorted(facts(opened)) == ["User has a cat", "User likes tea", "User lives in Lisbon"]
+    assert facts(opened) == ["User has a cat", "User likes tea", "User lives in Lisbon"]
     assert learned.trouble == ("timeout" if isinstance(answer, LlmError) else "")
 
 
@@ -221,24 +221,18 @@ def test_what_a_person_takes_back_while_the_turn_waits_is_not_learned(opened: Va
         assert not [fact for fact in facts(opened, turn.conversation) if "penicillin" in fact]
         return asked
 
+    def rewritten(old: str, new: str) -> Callable[[Path, str], None]:
+        def change(note: Path, _: str) -> None:
+            note.write_text(note.read_text().replace(old, new, 1))
+
+        return change
+
     learned(0, lambda _, id_: opened.forget(id_) and None)
     learned(1, lambda note, _: note.unlink())
-    assert not [entry for entry in opened.entries("c1", ["turns"]) if entry["role"] == "user"], (
-        "it stays away"
-    )
-    learned(
-        2,
-        lambda note, _: (
-            note.write_text(note.read_text().replace("---\n", "---\nprivate: true\n", 1)) and None
-        ),
-    )
-    asked = learned(
-        3,
-        lambda note, _: (
-            note.write_text(note.read_text().replace(" am allergic to penicillin, and I", ""))
-            and None
-        ),
-    )
+    left = [entry["role"] for entry in opened.entries("c1", ["turns"])]
+    assert "user" not in left, "it stays away"
+    learned(2, rewritten("---\n", "---\nprivate: true\n"))
+    asked = learned(3, rewritten(" am allergic to penicillin, and I", ""))
     assert "I play the cello." in asked
 
 

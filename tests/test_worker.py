@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.agent_run import until
-from tests.learned import Scripted
-from tests.worker_run import _seconds, facts, said, speak
+from tests.learned import SECONDS, Scripted, facts, said, speak
 from vaultmem import Vault
 from vaultmem.adapter.services import Question
 from vaultmem.client import AgentError
@@ -74,13 +73,13 @@ def test_a_vault_that_is_away_is_named_in_one_line_and_no_turn_is_lost(
 def test_an_open_turn_delays_its_own_talk(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turn_queue, "_BEGAN", 0.0)
     worker = Worker(opened)
-    first = worker.turns.begin("c", "first", next(_seconds))
+    first = worker.turns.begin("c", "first", next(SECONDS))
     speak(worker, "second")
     speak(worker, "elsewhere", conversation="d")
     assert worker.work_once() == 1
     assert said(opened, "d") == ["elsewhere", "ok"]
     assert said(opened) == []
-    worker.turns.finish(first, "done", next(_seconds))
+    worker.turns.finish(first, "done", next(SECONDS))
     assert worker.work_once() == 2
     assert said(opened) == ["first", "second", "ok", "done"], "in the order in which it was said"
 

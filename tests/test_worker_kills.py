@@ -15,7 +15,7 @@ import pytest
 
 from tests.agent_run import agent_on, until
 from tests.kill_points import kill_everywhere
-from tests.worker_run import facts, said, speak
+from tests.learned import facts, said, speak
 from vaultmem import Vault
 from vaultmem.adapter.services import Question
 from vaultmem.errors import VaultmemError
