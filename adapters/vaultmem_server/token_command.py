@@ -81,7 +81,7 @@ def _list(store: TokenStore, _: Namespace, output: Output) -> None:
 
 def _row(row: Token) -> tuple[str, ...]:
     ends = "never" if row.expires is None else _day(row.expires)
-    ends = f"{ends} (expired)" if row.is_expired(time.time()) else ends
+    ends = f"{ends} (expired)" if row.is_expired() else ends
     vaults = ", ".join(row.vaults) or "all"
     return row.name, row.scope, row.client or "you", _day(row.created), ends, vaults
 

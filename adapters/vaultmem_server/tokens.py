@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from vaultmem import paths
@@ -39,9 +39,9 @@ class Token(NamedTuple):
     created: float
     expires: float | None
 
-    def is_expired(self, now: float) -> bool:
+    def is_expired(self) -> bool:
         """Whether it has expired."""
-        return self.expires is not None and now >= self.expires
+        return self.expires is not None and time.time() >= self.expires
 
     @property
     def client(self) -> str:
@@ -78,9 +78,8 @@ class Caller(NamedTuple):
 class TokenStore:
     """The tokens in a file. Changes by other processes take effect at once. Thread-safe."""
 
-    def __init__(self, path: str = "", clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: str = "") -> None:
         self.path = path or os.path.join(paths.state_root(), "tokens.json")
-        self._clock = clock
         self._version: tuple[int, int, int] | None = None
         self._tokens: dict[str, Token] = {}  # by key
 
@@ -120,7 +119,7 @@ class TokenStore:
     ) -> str:  # fmt: skip
         """Create a token. Returns its text, which is not stored. `lifetime` is in seconds. Raises UsageError."""
         key, secret = secrets.token_hex(6), secrets.token_urlsafe(_SECRET_BYTES)
-        now = self._clock()
+        now = time.time()
         ends = None if lifetime is None else now + lifetime
         with self._locked():
             self.check(name, scope, agent)
@@ -143,7 +142,7 @@ class TokenStore:
         token = self._tokens.get(key) if prefix == PREFIX else None
         expected = token.digest if token else _digest("")
         is_right = hmac.compare_digest(expected, _digest(secret))
-        return token if token and is_right and not token.is_expired(self._clock()) else None
+        return token if token and is_right and not token.is_expired() else None
 
     def _refresh(self) -> None:
         try:

@@ -10,7 +10,7 @@ import os
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import accumulate
 
 from vaultmem import paths
@@ -73,13 +73,12 @@ class Audit:
     """The audit log of writes through the door: one JSON line for each, in a file that only the user can read. If it
     cannot be written, the entry goes to the server's log and the request continues."""
 
-    def __init__(self, path: str = "", clock: Callable[[], float] = time.time) -> None:
-        self.path = path or os.path.join(paths.state_root(), "audit.log")
-        self._clock = clock
+    def __init__(self) -> None:
+        self.path = os.path.join(paths.state_root(), "audit.log")
 
     def write(self, caller: Caller, vault: str, what: str, status: int) -> None:
         """Record a write that was carried out or refused."""
-        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock()))
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         token = caller.token.name
         fields = {"time": when, "token": token, "client": caller.client, "from": caller.address}
         fields |= {"vault": vault, "what": what, "status": str(status)}
