@@ -269,15 +269,12 @@ class Companion:
                 wait = 1.0
             await asyncio.sleep(wait)
 
-    async def ready(self) -> bool:
-        """Wait for an agent. Returns whether one answers in time."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + START_WITHIN
-        while loop.time() < until:
-            if await asyncio.to_thread(self._answers):
-                return True
-            await asyncio.sleep(_RETRY)
-        return False
+    async def ready(self) -> None:
+        """Wait until an agent answers, for a limited time."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_WITHIN):
+                while not await asyncio.to_thread(self._answers):
+                    await asyncio.sleep(_RETRY)
 
     def end(self) -> None:
         """End the agent, if it is ours."""

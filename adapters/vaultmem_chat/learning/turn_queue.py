@@ -98,9 +98,9 @@ class Turns:
         """Durably store the answer."""
         return self._save(item._replace(assistant=assistant_text, finished=at, is_open=False))
 
-    def close(self, item: Item, at: float) -> Item:
+    def close(self, item: Item, at: float) -> None:
         """End a turn without a complete answer; the user's words stay."""
-        return self._save(item._replace(finished=at, is_open=False))
+        self._save(item._replace(finished=at, is_open=False))
 
     def add(self, item: Item, name: str, texts: Iterable[str]) -> None:
         """Store texts with a turn, for the next attempt. An open turn is not changed: it belongs to the process that
