@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import ssl
 import subprocess
@@ -72,6 +73,17 @@ def test_a_dry_run_refuses_what_would_be_refused() -> None:
         assert one_line(tried) == one_line(ran("token", *words.split()))
         assert tried.code != 0
     assert TokenStore().all() == []
+
+
+def test_the_list_says_to_the_minute_when_a_token_ends() -> None:
+    assert ran("token", "add", "phone", "--expires", "2h").code == 0
+    TokenStore().add("lost", READ, lifetime=-1.0)
+    lost, phone = ran("token", "list", "--format", "text").out.splitlines()[1:]
+    minute = r" \d{4}-\d\d-\d\d \d\d:\d\d"
+    assert re.search(rf"{minute} +all$", phone)
+    assert re.search(rf"{minute} \(expired\) +all$", lost)
+    for name in ("phone", "lost"):
+        TokenStore().revoke(name)
 
 
 def test_scopes_grow() -> None:

@@ -80,11 +80,11 @@ def _list(store: TokenStore, _: Namespace, output: Output) -> None:
 
 
 def _row(row: Token) -> tuple[str, ...]:
-    ends = "never" if row.expires is None else _day(row.expires)
+    ends = "never" if row.expires is None else _local(row.expires, "%Y-%m-%d %H:%M")
     ends = f"{ends} (expired)" if row.is_expired() else ends
     vaults = ", ".join(row.vaults) or "all"
-    return row.name, row.scope, row.client or "you", _day(row.created), ends, vaults
+    return row.name, row.scope, row.client or "you", _local(row.created), ends, vaults
 
 
-def _day(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d", time.localtime(seconds))
+def _local(seconds: float, form: str = "%Y-%m-%d") -> str:
+    return time.strftime(form, time.localtime(seconds))
