@@ -11,7 +11,16 @@ import pytest
 
 from tests.cli_run import on
 from tests.llm_run import SECRET, Make, asked, failed, make, nothing_known, pauses
-from tests.scripted_llm import ScriptedLlm, hang, hang_up, raw, status, stream_error, text
+from tests.scripted_llm import (
+    ScriptedLlm,
+    hang,
+    hang_up,
+    raw,
+    status,
+    stream_error,
+    text,
+    tool_calls,
+)
 from tests.tables import each_case
 from vaultmem import config
 from vaultmem.credentials import Key
@@ -92,12 +101,20 @@ def test_a_whole_chat_has_its_time_and_a_stream_goes_on(
     assert "took longer than 2 s" in refused(chatting, stream=True)
 
 
+LENGTH = b'data: {"choices": [{"delta": {"content": ""}, "finish_reason": "length"}]}\n\n'
+
+
 def test_an_error_instead_of_a_chat(scripted_llm: ScriptedLlm, chatting: config.Config) -> None:
     scripted_llm.play(raw(json.dumps({"error": {"message": f"no credits, {SECRET}"}}).encode()))
     assert "gave no answer: no credits, ***" in refused(chatting, stream=False, key=SECRET)
     scripted_llm.play(stream_error("It is", f"overloaded {SECRET}"))
     said = refused(chatting, stream=True, key=SECRET)
     assert said.endswith("interrupted its answer (overloaded ***)")
+    scripted_llm.play(text(""), raw(LENGTH, Content_Type="text/event-stream"))
+    assert "gave no answer: the model said nothing" in refused(chatting, stream=True)
+    assert "the model used up all its tokens" in refused(chatting, stream=True)
+    scripted_llm.play(tool_calls(("look", {})))
+    assert chat(chatting, stream=True)[0] == ""
     for body, reason in (
         (b"", "does not stream its answer"), (b"<html>Welcome</html>\n\n", "does not stream its answer"),
         (b'data: {"choices": [{"delta": {"content": "It is"}}]}\n\n', "interrupted its answer"),

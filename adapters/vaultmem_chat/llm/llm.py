@@ -86,7 +86,7 @@ def streamed_chat(
     settings: Settings, body: bytes, answer: Answer, key: Key | None = None
 ) -> Iterator[str]:
     """Yield the words of the answer as they arrive; `answer` reads all of it. Without retries, as words may have been
-    printed. Raises LlmError, also when the answer is interrupted."""
+    printed. Raises LlmError, also when the answer is interrupted or has no words."""
     service, wire = _chat_wire(settings, key)
     events = Events()
     with wire.streamed(CHAT, body) as (head, pieces):
@@ -96,6 +96,8 @@ def streamed_chat(
             yield from _fresh_words(answer, events.feed(piece))
     yield from _fresh_words(answer, events.close())
     if answer.is_complete:
+        if not answer.calls and (problem := answer.problem()):
+            raise LlmError(f"{wire.url} gave no answer: {_printable(problem, wire.key)}")
         return
     if not answer.is_begun:
         raise LlmError(f"{wire.url} does not stream its answer; check llm.base_url")
