@@ -224,7 +224,6 @@ class Captured(Output):
 
 
 def _own_streams() -> Streams:
-    """The streams of this process."""
     is_seen = is_terminal(sys.stdout)
     columns = screen.size(sys.stdout)[0] if is_seen else 0
     colour, links = wants_colour(sys.stdout), screen.has_links()

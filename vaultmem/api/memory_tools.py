@@ -370,7 +370,6 @@ def answer_of(name: str) -> Run:
 
 
 def _tool(name: str, verb: Verb) -> Tool:
-    """A verb of the table as a tool."""
     exposed = verb.tool
     assert exposed is not None
     marks = Annotations(not verb.writes, exposed.removes, idempotent=True)

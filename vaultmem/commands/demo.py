@@ -176,7 +176,6 @@ def sample_vault() -> str:
 
 
 def _run_step(stage: Stage, step: Step, show: Show) -> dict[str, str | float]:
-    """Run one command, and print it with its answer."""
     typed = shlex.join(step.words)
     show.command(step.title, typed)
     give_up = time.monotonic() + (PATIENCE if step.follows else 0)

@@ -100,7 +100,6 @@ def _sentence(one: Verb) -> str:
 
 
 def _details(name: str, one: Verb) -> str:
-    """The text below the options."""
     return str(toml_table("vaultmem.commands", "details").get(one.same_as or name, ""))
 
 

@@ -153,7 +153,6 @@ def _show_review(vault: Vault, args: Namespace, output: Output) -> None:
 
 
 def _rule(vault: Vault, made: dict[str, str], args: Namespace, output: Output) -> None:
-    """Set rules, or end them."""
     would = "would set " if args.dry_run else ""
     for says, kind in made.items():
         report = vault.rule(kind, says, by=args.by, dry_run=args.dry_run)

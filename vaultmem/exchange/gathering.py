@@ -169,7 +169,6 @@ class Ingestion:
             self.files[-1] = _join(self.files[-1], report)
 
     def _skip(self, source: str, path: str, reason: str) -> None:
-        """Record a file that is not read."""
         self.files.append(
             {"source": source, "path": path, "result": "skipped", "memories": [], "known": [],
              "reason": reason, "rest": 0, "redacted": []}
@@ -186,7 +185,6 @@ class Ingestion:
 
 
 def _join(report: FileReport, more: FileReport) -> FileReport:
-    """Two results of one file, joined."""
     joined: FileReport = {**report}
     joined["result"] = min(report["result"], more["result"], key=("new", "known", "skipped").index)
     joined["memories"] = [*report["memories"], *more["memories"]]

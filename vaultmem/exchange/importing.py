@@ -298,7 +298,6 @@ class _Batch:
         return is_same or self._session.store.bytes_of(there.path) == new.data
 
     def _merge(self, number: int, there: Memory, new: Arrival) -> Change | None:
-        """The change for two versions of one memory."""
         session, conflict = self._session, self._run.conflict
         if conflict == "both":
             if not new.archived and new.hash == there.hash:

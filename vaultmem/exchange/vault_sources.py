@@ -133,7 +133,6 @@ def _note(rules: Rulebook, path: str, read: Text) -> SourceText:
 
 
 def _list_vaults(home: str, folder: str) -> list[str]:
-    """The vaults in one of Obsidian's lists."""
     try:
         raw = json.loads(files.read(os.path.join(home, folder), "obsidian.json").text)
         vaults = raw["vaults"].values()
@@ -231,7 +230,6 @@ def _config(root: str) -> JsonObject:
 
 
 def _translate_keys(config: JsonObject) -> JsonObject:
-    """The settings under their names in vaultmem."""
     meant = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}
     method = config.get("notification.method")
     if config.get("notification.enabled") is False:

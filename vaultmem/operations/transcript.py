@@ -171,7 +171,6 @@ def _quote(text: str) -> str:
 
 
 def _comment(entries: Sequence[Entry]) -> str:
-    """The text with links, tags and ends of comments escaped."""
     listed = [entry for entry in entries if is_on_page(entry)]
     gone = (entry for entry in entries if entry.deleted or entry.is_private)
     away = {entry.id for entry in gone if entry.properties.get("evicted") is not True}
