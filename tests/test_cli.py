@@ -142,7 +142,7 @@ def test_unknown_names_get_a_suggestion(indexed: Path) -> None:
     assert json.loads(ran("serach", "--format", "json").err).keys() == {"error"}
 
 
-@each_case("name", ["", " ", "\udcff", "a\nb", "%", "[[", "..", "x" * 5000])
+@each_case("name", ["", " ", "\udcff", "not \udcff", "a\nb", "%", "[[", "..", "x" * 5000])
 def test_names_that_no_note_has(indexed: Path, name: str) -> None:
     ended = on(indexed, "links", name, "--format", "text")
     assert ended.code == (1 if name.strip() else 2)

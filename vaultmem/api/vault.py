@@ -224,7 +224,7 @@ class Vault(MemoryVault):
 
     def _with_id(self, start: str) -> list[str]:
         """The paths of memories whose id begins with this."""
-        if len(start) < SHORTEST_ID:
+        if len(start) < SHORTEST_ID or not start.isprintable():  # no id has half a letter
             return []
         folder = self.config.text("memory_folder")
         rows = self.searcher().catalog.db.execute(
