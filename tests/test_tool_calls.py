@@ -204,10 +204,10 @@ def test_an_assistant_sets_a_reminder(box: Toolbox, opened: Vault) -> None:
         assert new.text.startswith(f"{opening} {day}T{at:0>5}, every week: call Ann")
     opened.sync()
     lines = [line for line in call(box, opened, "memory_pending").text.split("\n") if "Ann" in line]
-    assert [f"{day}T09:00: call Ann (by tester, every week" in line for line in lines] == [
-        True,
-        False,
-    ]
+    is_early = [f"{day}T09:00: call Ann (by tester, every week" in line for line in lines]
+    assert is_early == [True, False]
+    listed = call(box, opened, "memory_list", category="reminders").text
+    assert f"reminders, reminds on {day} 09:00, every week)" in listed
     key = f"sk-ant-api03-{'aB3dE5' * 16}AA"
     said = call(box, opened, "memory_remind", content=f"renew the key {key} tomorrow at 9").text
     assert key not in said

@@ -214,7 +214,7 @@ def remind(vault: Vault, call: Call) -> Outcome:
     data |= {"also": also} if also else {}
     every = " and ".join(sorted([str(record["remind"]), *also]))
     when = ", ".join(filter(None, [every, str(record.get("repeat") or "")]))
-    title = f"{quote(str(record['title']))} ({facts(record)})"
+    title = f"{quote(str(record['title']))} ({facts({**record, 'remind': '', 'repeat': ''})})"
     return Outcome(f"{done} {when}: {title}{_clashes(record, data)}", data)
 
 

@@ -13,7 +13,7 @@ from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import Viewer, names_person, viewer
 from vaultmem.text.sanitize import one_line, without_carriers
-from vaultmem.text.times import local_day
+from vaultmem.text.times import local_day, reminds_on
 from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
@@ -168,8 +168,8 @@ def memory_line(record: JsonObject) -> str:
 
 
 def facts(record: JsonObject) -> str:
-    """The id of a memory, its category, its day and its attribution."""
-    day = local_day(record.get("created_at"))
+    """The id of a memory, its category, its day or when it reminds, and its attribution."""
+    day = reminds_on(record) or local_day(record.get("created_at"))
     details = (short_id(record.get("id")), record.get("category"), day, record.get("attribution"))
     return ", ".join(str(detail) for detail in details if detail)
 
