@@ -151,8 +151,6 @@ class _Running(Protocol):
 
 
 class _ByFastembed:
-    """A model that fastembed runs."""
-
     def __init__(self, running: TextEmbedding) -> None:
         cut = getattr(running.model, "tokenizer", None)
         settings = cut.truncation if cut is not None else None

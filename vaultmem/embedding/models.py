@@ -291,7 +291,6 @@ def _open_reranker(setting: str, models: str, threads: int) -> TextCrossEncoder:
 
 
 def _register_reranker(folder: Path) -> str:
-    """Register a model folder with fastembed. Returns the name under which it runs."""
     from fastembed.common.model_description import ModelSource
     from fastembed.rerank.cross_encoder import TextCrossEncoder
 

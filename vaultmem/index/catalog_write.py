@@ -199,7 +199,6 @@ def _task_row(file: int, item: Task, *, task: bool) -> tuple[object, ...]:
 
 
 def _words_row(file: int, line: int, kind: int, **words: object) -> tuple[object, ...]:
-    """Words of a note that are not a task."""
     return file, line, kind, 1, None, _encoded({"line": line, **words})
 
 

@@ -118,7 +118,6 @@ def _moved_before(catalog: Catalog, gone: Collection[int]) -> set[str]:
 
 
 def _breathing(items: Iterable[T], breathe: Callable[[], None]) -> Iterator[T]:
-    """Iterate, calling `breathe` every few hundred items."""
     for number, item in enumerate(items):
         if number % BREATH == 0:
             breathe()

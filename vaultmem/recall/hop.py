@@ -137,7 +137,6 @@ def without_own_name(question: str, candidates: Iterable[Candidate]) -> str:
 
 @lru_cache(1024)
 def _own_names(content: str) -> tuple[str, ...]:
-    """The person's own names given by a memory, in lower case."""
     from vaultmem.plugins import language  # not needed for notes
 
     stated = language().statements(content)
@@ -187,7 +186,6 @@ def has_names(question: str, content: str) -> bool:
 
 
 def _names_in(content: str) -> dict[str, frozenset[str]]:
-    """Links and words that are names, with their tokens."""
     matches = (*_LINK.findall(content), *_NAME.findall(content))
     return {name: frozenset(tokenize(name)) for name in map(str.strip, matches)}
 

@@ -246,7 +246,6 @@ class Run:
             self.look.remarks.append(f"{left}; recall with {options} includes them")
 
     def _second_round(self, candidates: list[Candidate]) -> Result:
-        """Run the second round (see hop)."""
         if rest := hop.without_own_name(plain(self.criteria.query), candidates):
             self.criteria = self.criteria._replace(query=rest)
             candidates = hop.merged(candidates, self._candidates())

@@ -76,8 +76,6 @@ class Look(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A memory as read from its file."""
-
     candidate: Candidate
     aging: model.Aging
     sessions: frozenset[str]  # the conversations it comes from
@@ -159,7 +157,6 @@ class Sources:
         return None
 
     def _with_id(self, look: Look, id_: str) -> Candidate | None:
-        """A memory by its id, living or archived."""
         rows = look.searcher.catalog.db.execute(_BY_ID, (*below(self.folder), id_)).fetchall()
         for paths in ([path for (path,) in rows], archive.newest(look.searcher)):
             for path, text in look.searcher.texts.read(paths).items():
@@ -251,7 +248,6 @@ class Sources:
         return top == ENTRIES or top in CATEGORIES or bool(hit.properties.get("id"))
 
     def _memory(self, look: Look, path: str, text: str) -> Candidate | None:
-        """A memory from its current file; None if it is gone."""
         read = self._page(path, text) if text else None
         return None if read is None else self._now(look, read)
 
@@ -358,7 +354,6 @@ def _shares(words: frozenset[str], hit: Hit, text: str) -> bool:
 
 
 def _score(candidate: Candidate, hit: Hit, is_memory: bool) -> Candidate:
-    """A candidate with its score."""
     length = sum(hit.parts.get(name, 0.0) for name in ("length", "short question", "long note"))
     parts = {"search": hit.score, "length": length}
     if "linked" in hit.parts:

@@ -83,7 +83,6 @@ def held_back_json(item: Candidate) -> HeldBack:
 
 
 def _attribution(item: Candidate, to: Viewer) -> str | None:
-    """The attribution, unless the person has approved it."""
     from vaultmem.memories.access import attribution
     from vaultmem.text.sanitize import one_line
 

@@ -253,7 +253,6 @@ class CatalogCache:
         return result | {note for note, aging in learning if sure[aging.id] < minimum}
 
     def _aged(self, minimum: float, now: float) -> set[int]:
-        """Memories faded by age alone."""
         return {
             note
             for note, aging in self._memories

@@ -246,7 +246,6 @@ class KeywordSearcher:
         return [_T.const_score_query(self._any(self._times), rank.WHEN_WEIGHT)]
 
     def _time_queries(self) -> list[tantivy.Query]:
-        """The queries for blocks with days or dates."""
         times, body = language().time_words(), (self._schema, "body")
         alone = [*tokenize(times.words), *(only for only, *more in times.patterns if not more)]
         phrases = [pattern for pattern in times.patterns if pattern[1:]]

@@ -130,7 +130,6 @@ class LiveRows:
             self._lacking.pop(note, None)
 
     def _take_in(self, catalog: Catalog, notes: set[int] | None) -> None:
-        """Read the blocks of some notes, or of all."""
         table = catalog_read.block_hashes(catalog, notes, self._other)
         stored = self._store.known({digest for _, _, digest in table})
         results: list[tuple[int, int]] = []

@@ -144,7 +144,6 @@ class Searcher:
         return {paths[note]: cosine for note, cosine in best.items() if note in paths}
 
     def _is_newer(self, cached: CatalogCache) -> bool:
-        """Whether the catalog has changed since the last refresh."""
         try:
             return self.keyword.refresh() or self.catalog.version() != cached.version
         except StateError:  # it cannot be read now; keep the results
@@ -257,7 +256,6 @@ class Searcher:
         result.blocks = [ranking.ranked(block) for block in blocks[: ask.limit]]
 
     def _seats(self, question: Question, cached: CatalogCache) -> Seats | None:
-        """The seats of turns, if conversations are searched."""
         notes, turns = question.notes, cached.turn_notes
         if notes is not None:
             turns = turns.difference(notes) if question.all_but else turns.intersection(notes)

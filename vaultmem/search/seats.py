@@ -103,7 +103,6 @@ class Seating:
         return self._seats
 
     def _read(self, notes: set[int] | None) -> dict[int, Turn]:
-        """Read some turns, or all."""
         result: dict[int, Turn] = {}
         some = None if notes is None else json.dumps([*notes])
         rows = self._catalog.db.execute(_TURNS, (*self._inside, some, some)).fetchall()

@@ -329,7 +329,6 @@ class Meaning(ModelVectors):
 
 
 def _open_second(state: State, config: Config, threads: int, first: str) -> TextEmbedder | None:
-    """The model for other scripts, if it is not the first one."""
     setting = config.text("embedding.other_scripts")
     if setting == SAME or config.text("index.backend") != LOCAL:
         return None

@@ -122,7 +122,6 @@ def _beginnings_of(tokens: set[str]) -> set[str]:
 
 
 def _starting(flat: str, low: str, beginnings: set[str]) -> set[tuple[int, int]]:
-    """The words with one of these beginnings."""
     spans: set[tuple[int, int]] = set()
     for start in beginnings:
         place = low.find(start)
@@ -152,7 +151,6 @@ def _beyond_ascii(flat: str) -> Iterator[tuple[int, int]]:
 
 
 def _in_word(character: str) -> bool:
-    """Whether a word continues after this character."""
     return character.isalnum() or character == "_"
 
 

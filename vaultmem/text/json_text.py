@@ -148,7 +148,6 @@ def _render_entry(text: str, entry: object, blank: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """The indentation of one level."""
     match = re.search(r"\{[ \t]*\r?\n([ \t]+)\S", text)
     return match[1] if match and not text[: match.start()].strip("\ufeff \t\r\n") else "  "
 

@@ -114,7 +114,6 @@ def _is_word(piece: str) -> bool:
 
 
 def _bits(value: str) -> float:
-    """The entropy of its letters, in bits per letter."""
     size = len(value)
     return -sum(n / size * math.log2(n / size) for n in Counter(value).values())
 

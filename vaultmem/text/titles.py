@@ -164,7 +164,6 @@ def _front(lines: list[str]) -> int:
 
 
 def _plain(line: str) -> str:
-    """A line without Markdown markup."""
     line = line[:2_000].strip()
     for _ in range(10):
         match = _START.match(line)

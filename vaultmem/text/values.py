@@ -220,7 +220,6 @@ def code_blocks(text: str) -> tuple[list[tuple[int, int]], str]:
 
 
 def _without_code(text: str) -> str:
-    """The text without its closed code blocks."""
     ends = [0, *(end for block in code_blocks(text)[0] for end in block), len(text)]
     return "".join(text[begin:end] for begin, end in zip(ends[::2], ends[1::2], strict=True))
 

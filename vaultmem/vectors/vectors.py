@@ -37,8 +37,6 @@ _opening = threading.Lock()
 
 
 class _Files:
-    """The two files in a folder."""
-
     def __init__(self, folder: Path, dimensions: int) -> None:
         make_private(str(folder))
         self.vectors = RowFile(folder / "vectors.f32", dimensions)
