@@ -56,7 +56,7 @@ def test_whatever_a_property_says(text: str) -> None:
         place(), {"due": text, "remind": [text, 1], "date": text, "repeat": text}, own
     )
     for schedule in found:
-        for each in schedule.due_at(NOW, {}):
+        for each in schedule.due_at(NOW, {}, {}):
             assert datetime.fromisoformat(each.due)
 
 
@@ -78,7 +78,7 @@ def test_of_much_text_only_so_much_is_kept(text: str) -> None:
 
 def test_each_repetition_reminds_as_long_before_as_the_first() -> None:
     due = Due("", NOTE, "a", "2026-11-30", "2026-11-28T18:00", "A.md", 0, "A", "every month", True)
-    (one,) = Schedule(due, "every month").due_at(datetime(2027, 1, 5, tzinfo=UTC), {})
+    (one,) = Schedule(due, "every month").due_at(datetime(2027, 1, 5, tzinfo=UTC), {}, {})
     assert (one.due, one.at) == ("2026-12-30", "2026-12-28T18:00")
 
 

@@ -89,11 +89,6 @@ class Context(NamedTuple):
     page_problem: str = ""  # why the person does not see the page in the editor
 
 
-def _is_foreign(memory: Note) -> bool:
-    """Whether it comes from outside."""
-    return is_foreign(origin(memory.own))
-
-
 class Review:
     """Everything due or to review at one moment. `vanished` is the reason if too many notes are gone."""
 
@@ -167,7 +162,7 @@ class Review:
         pairs = [
             (memory, "" if is_approved(memory.id, self._answers) else origin(memory.own).writer)
             for memory in person_facts.procedural(self._memories)
-            if is_believed(memory.id, self._answers, foreign=_is_foreign(memory))
+            if is_believed(memory.id, self._answers, foreign=is_foreign(origin(memory.own)))
             and not is_closed(self._answers, _preference_id(memory))
             and not is_private(memory.own)
             and not ((ends := seconds(memory.own.get("expires_at"))) and ends <= now)
@@ -264,7 +259,7 @@ class Review:
                 ))  # fmt: skip
         for memory in person_facts.procedural(self._memories):
             id_ = approval_id(memory.id)
-            if _is_foreign(memory) and not is_closed(self._answers, id_):
+            if is_foreign(origin(memory.own)) and not is_closed(self._answers, id_):
                 writer = memory.text("agent") or "another source"
                 text = f"needs your approval (a preference from {writer}): {self._content(memory)}"
                 items.append(_item_of(memory, "approve", id_, text))

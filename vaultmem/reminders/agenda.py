@@ -249,8 +249,11 @@ class Agenda:
         plain = not (is_memory or note.excluded or schedules.is_template(note.path))
         for row in note.rows:
             if row.kind == OPENING:
-                own = self._own(note, str(row.fields.get("text") or note.title))
-                content = "" if own.memory else note.hash
+                text = str(row.fields.get("text") or note.title)
+                memory = memory_id(note.path, note.properties, self._folder)
+                category = blocks.category(note.path, note.properties, self._folder)
+                own = Own(memory, text, bool(note.journal), bool(memory) and category == REMINDERS)
+                content = "" if memory else note.hash
                 for one in schedules.of_properties(place, note.properties, own):
                     yield one._replace(due=one.due._replace(content=content))
             elif row.kind == TASK:
@@ -261,11 +264,6 @@ class Agenda:
                 sentences = row.fields.get("said")
                 for text in sentences if isinstance(sentences, list) else []:
                     yield schedules.of_sentence(place, row.line, str(text))
-
-    def _own(self, note: DueNote, text: str) -> Own:
-        memory = memory_id(note.path, note.properties, self._folder)
-        category = blocks.category(note.path, note.properties, self._folder)
-        return Own(memory, text, bool(note.journal), bool(memory) and category == REMINDERS)
 
     def _remember(self, used: dict[str, str], now: datetime, *, everything: bool) -> None:
         """Record since when words exist, and drop missing ones."""

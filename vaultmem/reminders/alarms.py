@@ -148,10 +148,6 @@ class _Clock:
         at = local.time()
         return start <= at < end if start < end else at >= start or at < end
 
-    def lateness(self, when: datetime) -> timedelta:
-        """How long a notification has been overdue, not counting quiet hours."""
-        return self.now - self.audible(when)
-
     def speaks_at(self, when: datetime) -> datetime:
         """When this machine may notify of a moment: at that moment, unless others come first."""
         at = self.rules.turn.speaks_at(when)
@@ -269,7 +265,7 @@ def _when(step: _Step, clock: _Clock) -> str:
         is_work = bool(due.due) and not due.lapses
         near = {0: "today", 1: "tomorrow"}.get((day - today).days) or _day(day, today)
         text = f"{'due ' if is_work else ''}{near}{f' {at:%H:%M}' if at else ''}"
-    late = clock.lateness(step.when)
+    late = clock.now - clock.audible(step.when)  # not counting quiet hours
     if step.times > 1 or late <= _LATE:
         return text
     whole = int(late.total_seconds())

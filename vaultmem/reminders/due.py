@@ -17,7 +17,6 @@ from vaultmem.memories.item_answers import (
 from vaultmem.text import recurrence
 from vaultmem.text.times import seconds
 
-NONE: Answers = {}
 _MOST_AHEAD = 400  # occurrences that may be done ahead of time
 TASK, NOTE, SENTENCE, REMINDER = "task", "note", "said", "reminder"  # kinds of due items
 
@@ -72,7 +71,7 @@ class Schedule(NamedTuple):
     def _repeats_in_note(self) -> bool:
         return self.due.kind == TASK and bool(self.due.repeat)
 
-    def due_at(self, moment: datetime, answers: Answers, snoozed: Answers = NONE) -> Iterator[Due]:
+    def due_at(self, moment: datetime, answers: Answers, snoozed: Answers) -> Iterator[Due]:
         """The due item at that moment: of a recurring one, the last occurrence until it is answered, then the next.
         `snoozed` are the answers that postpone something."""
         today = moment.date().isoformat()
