@@ -100,10 +100,7 @@ def row(one: Param) -> str:
     limits = [f"{resolve(one.least):,} or more" if one.least is not None else "", f"at most {resolve(one.most):,}" if one.most is not None else ""]  # fmt: skip
     choices = "" if "{known}" in one.help else ", ".join(map(str, resolve(one.choices)))
     default = f"default {one.default}" if one.default not in (None, False, "") else ""
-    about = one.help.replace("{default}", str(one.default)).replace(
-        "{known}", ", ".join(map(str, resolve(one.known))) if "{known}" in one.help else ""
-    )
-    said = "; ".join(each for each in (about, choices, *limits, default) if each)
+    said = "; ".join(each for each in (manual.help_of(one), choices, *limits, default) if each)
     typed = one.spelled(COMMAND) if one.doors in ("all", COMMAND) else "–"
     json_name = one.outside if one.fits(JSON) else "–"
     return f"| `{typed}` | `{json_name}` | {TYPES.get(one.kind, 'str')} | {said} |".replace(
