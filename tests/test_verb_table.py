@@ -30,7 +30,6 @@ from vaultmem.api.verbs import (
     commands,
     every,
     find_verb,
-    memory_verbs,
     resolve,
     resolve_command,
 )
@@ -83,7 +82,7 @@ def test_the_stub_of_the_methods_is_made_from_the_table() -> None:
         "\ndef method_name(name: str, verb: Verb) -> str: ...\n\n"
         "class Methods:\n    def ask(self, verb: str, /, **params: object) -> Any: ...\n"
     )
-    verbs = {name: verb for name, verb in memory_verbs().items() if method_name(name, verb)}
+    verbs = {name: one for name, one in every().items() if one.run and method_name(name, one)}
     text = "".join(stub(name, verb) for name, verb in verbs.items())
     places = {
         name: value.__module__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MethodType
 
 from vaultmem.api.params import LISTS
-from vaultmem.api.verbs import PYTHON, every, memory_verbs, own
+from vaultmem.api.verbs import PYTHON, every, own
 
 
 class Methods:
@@ -58,6 +58,6 @@ def method_name(name, verb):
     return "" if verb.method == "-" else verb.method or name.replace("-", "_")
 
 
-for _name, _verb in memory_verbs(own()).items():
-    if method_name(_name, _verb):
+for _name, _verb in own().items():
+    if _verb.run and method_name(_name, _verb):
         setattr(Methods, method_name(_name, _verb), _method(_name, _verb))

@@ -187,12 +187,3 @@ def every() -> dict[str, Verb]:
 def commands() -> dict[str, Verb]:
     """The verbs that are commands, by name."""
     return {name: declared for name, declared in every().items() if declared.group}
-
-
-def memory_verbs(verbs: dict[str, Verb] | None = None) -> dict[str, Verb]:
-    """The verbs that run on memories, by name; among all verbs, or among these."""
-    return {
-        name: declared
-        for name, declared in (every() if verbs is None else verbs).items()
-        if declared.run
-    }

@@ -26,6 +26,7 @@ FORMS = ("text", "json")
 MAX_BYTES = 1_000_000
 FILES = 3
 LONGEST = 2_000  # characters of a message
+_TAIL = 65_536  # bytes
 _LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
 # A file name may contain anything: line breaks, escape sequences, bidirectional controls.
 _TURNING = (0x200E, 0x200F, 0x2028, 0x2029, *TURNING)
@@ -186,13 +187,10 @@ def _is_out_file(state: str) -> bool:
 
 def last_line(path: str) -> str:
     """The last non-empty line of a file, if any."""
-    return next((line for line in reversed(_tail(path)) if line.strip()), "").strip()
-
-
-def _tail(path: str, size: int = 65_536) -> list[str]:
     try:
         with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - size))
-            return file.read(size).decode("utf-8", "replace").splitlines()
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+            lines = file.read(_TAIL).decode("utf-8", "replace").splitlines()
     except OSError:
-        return []
+        return ""
+    return next((line for line in reversed(lines) if line.strip()), "").strip()
