@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.scripted_llm import Arguments, Reply, ScriptedLlm, as_json
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import Arguments, Reply, as_json
 from vaultmem import Vault
 from vaultmem_chat.llm import llm
 

@@ -8,21 +8,19 @@
 * `url`: what goes into llm.base_url, or into the openai client.
 * `play(*replies)`: each POST of a chat takes the next one. When none is left, `otherwise` answers: a reply (at first
   text("OK")) or a function of the request: `scripted_llm.otherwise = lambda asked: as_json(...)`.
-* `requests`: everything that came, in order: `Arguments(method, path, headers, body, at)`, with `.data` (the body as JSON),
+* `requests`: everything that came, in order: `Arguments(method, path, headers, body)`, with `.data` (the body as JSON),
   `.messages`, `.schema_mode` ("json_schema", "json_object" or ""), `.schema`. `chats` are those that were chats.
   Names of headers are in lower case.
 * `refuses`: words such as "json_schema", "max_tokens", "temperature": a request with that field, or with a
   response_format of that type, is answered by a 400 that speaks of it, and takes nothing from the script.
 * `models`: what GET /v1/models lists. `models_status`: with which status.
 * `responses`, `messages`: those that came by the Responses API or the Messages API, which take from the same script.
-* `wait_for(count, seconds=60.0)`: until so many chats have come.
 
 A reply is streamed (SSE, with `data: [DONE]`) when the request says `"stream": true`, else it is one JSON body:
 
 * text(said), as_json(value), tool_calls(("name", {arguments}), ...), raw(body, status=200, **headers)
-* as a model says JSON: prose(value), broken(value), wrong_ids(count)
-* status(code, message=""), too_many(seconds), hang(seconds=60.0), hang_up(), huge(size), stream_error(said, message)
-* and of any reply: `.late(seconds)` before the first byte, `.slowly(pause, size)` between pieces of so many bytes (for a
+* status(code, message=""), too_many(seconds), hang(), hang_up(), huge(size), stream_error(said, message)
+* and of any reply: `.slowly(pause, size)` between pieces of so many bytes (for a
   stream 0: between events), `.cut_after(bytes)` of the body, then the connection is closed.
 
 The server ends with the test, whatever still hangs.
@@ -32,7 +30,6 @@ import json
 import socket
 import ssl
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -42,39 +39,7 @@ from typing import Any, Self
 
 import pytest
 
-from tests.scripted_replies import (
-    CREATED,
-    MODEL,
-    Arguments,
-    Reply,
-    as_json,
-    broken,
-    calls_of,
-    events_of,
-    hang,
-    hang_up,
-    huge,
-    message_events,
-    message_of,
-    prose,
-    raw,
-    resized,
-    response_events,
-    response_of,
-    status,
-    stream_error,
-    text,
-    too_many,
-    tool_calls,
-    whole_of,
-    wrong_ids,
-)
-
-__all__ = [
-    "CREATED", "MODEL", "Arguments", "Reply", "ScriptedLlm", "as_json", "broken", "hang", "hang_up",
-    "huge", "prose", "raw", "scripted_llm", "status", "stream_error", "text", "too_many",
-    "tool_calls", "wrong_ids",
-]  # fmt: skip
+from tests.scripted_replies import CREATED, MODEL, Arguments, Reply, pieces_of, raw, status, text
 
 
 class ScriptedLlm:
@@ -89,7 +54,7 @@ class ScriptedLlm:
         self.models = [MODEL]
         self.models_status = 200
         self._script: deque[Reply] = deque()
-        self._lock = threading.Condition()
+        self._lock = threading.Lock()
         self.ended = threading.Event()
         self._server = _Server(self, certificate)
         self.port = self._server.server_address[1]
@@ -131,12 +96,6 @@ class ScriptedLlm:
         """How many replies of the script are left."""
         return len(self._script)
 
-    def wait_for(self, count: int, seconds: float = 60.0) -> list[Arguments]:
-        with self._lock:
-            self._lock.wait_for(lambda: len(self.chats) >= count, seconds)
-            assert len(self.chats) >= count, f"{len(self.chats)} chats came, not {count}"
-            return self.chats
-
     def __enter__(self) -> Self:
         return self
 
@@ -149,7 +108,6 @@ class ScriptedLlm:
     def heard(self, asked: Arguments) -> None:
         with self._lock:
             self.requests.append(asked)
-            self._lock.notify_all()
 
     def next(self, asked: Arguments) -> Reply:
         refused = _refused(asked, self.refuses)
@@ -234,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _heard(self, body: bytes) -> Arguments:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        asked = Arguments(self.command, self.path, headers, body, time.monotonic())
+        asked = Arguments(self.command, self.path, headers, body)
         self.server.llm.heard(asked)
         return asked
 
@@ -244,17 +202,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._hang_up()
             return
         streamed = reply.body is None and bool(wants.get("stream"))
-        if reply.body is not None:
-            pieces = [reply.body]
-        elif (plain := self.path.partition("?")[0]) in ("/v1/responses", "/v1/messages"):
-            is_response = plain == "/v1/responses"
-            given = reply.content or "", calls_of(reply), wants
-            whole_of_it = (response_of if is_response else message_of)(*given)
-            events = response_events if is_response else message_events
-            whole = json.dumps(whole_of_it, ensure_ascii=False).encode()
-            pieces = events(*given) if streamed else [whole]
-        else:
-            pieces = events_of(reply, wants) if streamed else [whole_of(reply, wants)]
+        pieces = pieces_of(reply, self.path.partition("?")[0], wants)
         chunked = streamed or "event-stream" in reply.headers.get("Content-Type", "")
         kind = "text/event-stream" if streamed else "application/json"
         self.send_response(reply.status)
@@ -265,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.send_header("Content-Length", str(sum(map(len, pieces))))
         self.end_headers()
-        self._write(resized(pieces, reply.size), reply, chunked)
+        self._write(pieces, reply, chunked)
 
     def _write(self, pieces: list[bytes], reply: Reply, chunked: bool) -> None:
         room = reply.cut

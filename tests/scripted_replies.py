@@ -125,7 +125,6 @@ class Arguments:
     path: str
     headers: Mapping[str, str]
     body: bytes
-    at: float  # of time.monotonic()
 
     @cached_property
     def data(self) -> Any:
@@ -159,9 +158,6 @@ class Reply:
     cut: int | None = None
     silent: bool = False  # the connection is closed without a reply
 
-    def late(self, seconds: float) -> Reply:
-        return replace(self, wait=seconds)
-
     def slowly(self, pause: float, size: int = 0) -> Reply:
         return replace(self, pause=pause, size=size)
 
@@ -175,24 +171,6 @@ def text(content: str) -> Reply:
 
 def as_json(value: object) -> Reply:
     return text(json.dumps(value, ensure_ascii=False))
-
-
-def prose(value: object) -> Reply:
-    content = json.dumps(value, ensure_ascii=False)
-    return text(
-        f"Sure! Here is the JSON [as asked]:\n\n{content}\n\nLet me know if {{anything}} is missing."
-    )
-
-
-def broken(value: object) -> Reply:
-    """Cut off after two thirds, as when tokens run out."""
-    content = json.dumps(value, ensure_ascii=False)
-    return text(content[: len(content) * 2 // 3])
-
-
-def wrong_ids(count: int = 3) -> Reply:
-    """Decisions about memories that were not in the request."""
-    return as_json([{"id": 900 + n, "event": "DELETE", "text": "made up"} for n in range(count)])
 
 
 def tool_calls(*calls: tuple[str, Mapping[str, Any]]) -> Reply:
@@ -213,8 +191,8 @@ def too_many(seconds: float | str) -> Reply:
     return replace(status(429, "Too many requests"), headers={"Retry-After": str(seconds)})
 
 
-def hang(seconds: float = 60.0) -> Reply:
-    return text("too late").late(seconds)
+def hang() -> Reply:
+    return Reply(content="too late", wait=60.0)
 
 
 def hang_up() -> Reply:
@@ -232,11 +210,31 @@ def stream_error(content: str, message: str) -> Reply:
     return raw(b"".join(events), Content_Type="text/event-stream")
 
 
-def resized(pieces: list[bytes], size: int) -> list[bytes]:
-    if not size:
+APIS = {
+    "/v1/responses": (response_of, response_events),
+    "/v1/messages": (message_of, message_events),
+}
+
+
+def pieces_of(reply: Reply, path: str, wants: Mapping[str, Any]) -> list[bytes]:
+    """The body as the API at this path has it, in the pieces in which it is sent."""
+    if reply.body is not None:
+        pieces = [reply.body]
+    elif path not in APIS:
+        pieces = events_of(reply, wants) if wants.get("stream") else [whole_of(reply, wants)]
+    else:
+        whole, events = APIS[path]
+        given = reply.content or "", calls_of(reply), wants
+        is_stream = bool(wants.get("stream"))
+        pieces = (
+            events(*given)
+            if is_stream
+            else [json.dumps(whole(*given), ensure_ascii=False).encode()]
+        )
+    if not reply.size:
         return pieces
-    whole = b"".join(pieces)
-    return [whole[at : at + size] for at in range(0, len(whole), size)]
+    body = b"".join(pieces)
+    return [body[at : at + reply.size] for at in range(0, len(body), reply.size)]
 
 
 def calls_of(reply: Reply) -> list[dict[str, Any]]:

@@ -7,7 +7,8 @@ import pytest
 
 from tests.advised import LISBON, ODD, PORTO, advice, items_of, model, of_model, tree
 from tests.conftest import Write
-from tests.scripted_llm import ScriptedLlm, as_json, hang_up, status, text, wrong_ids
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import as_json, hang_up, status, text
 from vaultmem import Vault
 from vaultmem.memories.model import Memory
 from vaultmem.memories.view import View
@@ -177,7 +178,7 @@ FAILURES = {
     "silence": hang_up(),
     "words": text("I would rather not."),
     "odd": as_json({"answers": [1, "two", None, {"id": 99}]}),
-    "ids": wrong_ids(),
+    "ids": as_json([{"id": 900 + n, "event": "DELETE", "text": "made up"} for n in range(3)]),
 }
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.advised import LISBON, ODD, PORTO, advice, model, of_model, tree
 from tests.cli_run import ran
 from tests.real_llm import RealLlm
-from tests.scripted_llm import Arguments, Reply, ScriptedLlm, status
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import Arguments, Reply, status
 from vaultmem import Vault, config
 from vaultmem.agent import jobs
 from vaultmem.memories.model import CATEGORIES

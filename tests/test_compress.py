@@ -9,7 +9,8 @@ import pytest
 from tests.cli_run import on
 from tests.conftest import Write
 from tests.index_dump import synced
-from tests.scripted_llm import Arguments, ScriptedLlm, as_json, status, text
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import Arguments, as_json, status, text
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem import Vault
 from vaultmem.adapter import Value

@@ -10,7 +10,8 @@ import pytest
 
 from tests.agent_run import agent_on, until
 from tests.cli_run import ran
-from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, status
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import Arguments, Reply, raw, status
 from vaultmem import Vault
 from vaultmem.errors import EmbeddingServiceError, ModelError
 from vaultmem_chat.llm import embedding_service

@@ -13,7 +13,8 @@ from tests.agent_run import until
 from tests.cli_run import process
 from tests.http_run import Door, opened
 from tests.lazy import Lazy
-from tests.scripted_llm import ScriptedLlm, text
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import text
 from vaultmem.memories.conversation import folder_of
 
 openai = Lazy("openai")

@@ -9,7 +9,8 @@ import pytest
 
 from tests.cli_run import ran
 from tests.index_dump import synced
-from tests.scripted_llm import Arguments, Reply, ScriptedLlm, as_json, text
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import Arguments, Reply, as_json, text
 from vaultmem import MemoryClient, Vault
 from vaultmem.dreams.short_texts import is_about_person
 

@@ -11,17 +11,8 @@ import pytest
 
 from tests.agent_run import until
 from tests.llm_run import SECRET, Make, Pauses, asked, failed, make, nothing_known, pauses
-from tests.scripted_llm import (
-    ScriptedLlm,
-    as_json,
-    hang,
-    hang_up,
-    huge,
-    raw,
-    status,
-    text,
-    too_many,
-)
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import as_json, hang, hang_up, huge, raw, status, text, too_many
 from vaultmem import config
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError

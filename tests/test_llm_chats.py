@@ -11,16 +11,8 @@ import pytest
 
 from tests.cli_run import on
 from tests.llm_run import SECRET, Make, asked, failed, make, nothing_known, pauses
-from tests.scripted_llm import (
-    ScriptedLlm,
-    hang,
-    hang_up,
-    raw,
-    status,
-    stream_error,
-    text,
-    tool_calls,
-)
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import hang, hang_up, raw, status, stream_error, text, tool_calls
 from tests.tables import each_case
 from vaultmem import config
 from vaultmem.credentials import Key

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import on, one_line, ran
-from tests.scripted_llm import (
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import (
     Arguments,
     Reply,
-    ScriptedLlm,
     as_json,
     hang_up,
     status,

@@ -15,7 +15,7 @@ import pytest
 
 from tests.index_dump import synced
 from tests.proxy_run import Proxied, openai, proxied, proxy, serving, user
-from tests.scripted_llm import Reply, raw, status, text, too_many, tool_calls
+from tests.scripted_replies import Reply, raw, status, text, too_many, tool_calls
 
 __all__ = ["proxy", "serving"]  # fixtures
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.cli_run import one_line, process
 from tests.index_dump import synced
 from tests.proxy_run import HEADERS, Proxied, proxied, user
-from tests.scripted_llm import ScriptedLlm, raw
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import raw
 from vaultmem import credentials
 from vaultmem.errors import LlmError
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.lazy import Lazy
 from tests.proxy_run import HEADERS, Proxied, Seen, proxy, serving, user
-from tests.scripted_llm import Reply, raw, status, text, tool_calls
+from tests.scripted_replies import Reply, raw, status, text, tool_calls
 from vaultmem.recall.recall_text import OPEN
 
 __all__ = ["proxy", "serving"]  # fixtures

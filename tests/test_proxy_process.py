@@ -20,7 +20,8 @@ from tests.cli_run import one_line, process, ran
 from tests.index_dump import synced
 from tests.lazy import Lazy
 from tests.proxy_run import user
-from tests.scripted_llm import Arguments, Reply, ScriptedLlm, scripted_llm, status, text
+from tests.scripted_llm import ScriptedLlm, scripted_llm
+from tests.scripted_replies import Arguments, Reply, status, text
 from vaultmem import Vault
 from vaultmem_chat.learning.turn_queue import FOLDER, Turns
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.proxy_run import HEADERS, Proxied, Seen, serving
-from tests.scripted_llm import Arguments, Reply, raw, status, text, tool_calls
+from tests.scripted_replies import Arguments, Reply, raw, status, text, tool_calls
 from vaultmem.recall.recall_text import OPEN
 from vaultmem_chat.bodies import read_response, with_memory
 

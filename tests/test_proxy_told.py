@@ -15,7 +15,8 @@ from tests.cli_run import on
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.proxy_run import Proxied, openai, proxied, proxy, serving, user
-from tests.scripted_llm import Arguments, Reply, ScriptedLlm, as_json, text, tool_calls
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import Arguments, Reply, as_json, text, tool_calls
 from vaultmem import Vault
 from vaultmem_chat.memory_context import compose
 from vaultmem_chat.proxy import proxy as program

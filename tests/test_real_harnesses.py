@@ -27,7 +27,8 @@ from tests.cli_run import on, process
 from tests.conftest import fill
 from tests.http_run import Door, door
 from tests.proxy_run import proxied
-from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, text, tool_calls
+from tests.scripted_llm import ScriptedLlm
+from tests.scripted_replies import Arguments, Reply, raw, text, tool_calls
 from vaultmem.api.memory_tools import TOOLS
 
 __all__ = ["door"]  # fixtures
