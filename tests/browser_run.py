@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.http_run import Door, opened
+from tests.http_run import Door, door
 from vaultmem_web import sessions
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 NEEDED = os.environ.get("TESTS_NEED_BROWSER")
-__all__ = ["Axe", "expect", "sync_playwright"]  # where they are installed
+__all__ = ["Axe", "door", "expect", "sync_playwright"]  # where they are installed, and a fixture
 try:
     from axe_playwright_python.sync_playwright import Axe
     from playwright.sync_api import expect, sync_playwright
@@ -37,12 +37,6 @@ def nothing_objected_to() -> Iterator[None]:
     PROBLEMS.clear()
     yield
     assert not PROBLEMS
-
-
-@pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    with opened(tmp_path_factory.mktemp("browser")) as one:
-        yield one
 
 
 @pytest.fixture(scope="module")

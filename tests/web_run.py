@@ -1,20 +1,14 @@
 """The door of the page, and a simple browser."""
 
 import re
-from collections.abc import Iterator
 from urllib.parse import quote, urlencode
 
 import pytest
 
-from tests import http_run
-from tests.http_run import Answer, Door
+from tests.http_run import Answer, Door, door
 from vaultmem_web import sessions
 
-
-@pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    with http_run.opened(tmp_path_factory.mktemp("page")) as one:
-        yield one
+__all__ = ["door"]  # a fixture
 
 
 class Browser:
