@@ -1,6 +1,6 @@
 """A model of a scripted service, called without waiting."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,39 +26,25 @@ def nothing_known() -> Iterator[None]:
         yield
 
 
-class Pauses(list[float]):
-    """A sleep that takes no time and records its lengths."""
+class Models:
+    """Makes models of a scripted service. They do not really wait: `pauses` are the seconds that they would."""
 
-    def __call__(self, seconds: float) -> None:
-        self.append(seconds)
+    def __init__(self, llm: ScriptedLlm) -> None:
+        self.llm = llm
+        self.pauses: list[float] = []
 
-
-@pytest.fixture
-def pauses() -> Pauses:
-    return Pauses()
-
-
-Make = Callable[..., Llm]
-
-
-@pytest.fixture
-def make(scripted_llm: ScriptedLlm, pauses: Pauses) -> Make:
-    """A model of the scripted service that does not really wait."""
-
-    def made(
-        schema: str = "auto",
-        *,
-        seconds: float = 5.0,
-        retries: int = 2,
-        key: str | None = None,
-        url: str = "",
+    def __call__(
+        self, schema: str = "auto", *, seconds: float = 5.0, retries: int = 2, key: str | None = None, url: str = "",
         model: str = "small",
-    ) -> Llm:
-        patience = Patience(retries, pauses, lambda: 1.0)
-        service = Service(url or scripted_llm.url, "env:OPENAI_API_KEY", seconds)
+    ) -> Llm:  # fmt: skip
+        patience = Patience(retries, self.pauses.append, lambda: 1.0)
+        service = Service(url or self.llm.url, "env:OPENAI_API_KEY", seconds)
         return Llm(service, model, schema, patience, Key(key) if key else None)
 
-    return made
+
+@pytest.fixture
+def models(scripted_llm: ScriptedLlm) -> Models:
+    return Models(scripted_llm)
 
 
 def asked(

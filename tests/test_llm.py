@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from tests.agent_run import until
-from tests.llm_run import SECRET, Make, Pauses, asked, failed, make, nothing_known, pauses
+from tests.llm_run import SECRET, Models, asked, failed, models, nothing_known
 from tests.scripted_llm import ScriptedLlm
 from tests.scripted_replies import as_json, hang, hang_up, huge, raw, status, text, too_many
 from vaultmem import config
@@ -18,16 +18,16 @@ from vaultmem.credentials import Key
 from vaultmem.errors import LlmError
 from vaultmem_chat.llm import llm
 
-__all__ = ["make", "nothing_known", "pauses"]  # fixtures
+__all__ = ["models", "nothing_known"]  # fixtures
 
 FACTS = {"type": "array", "items": {"type": "string"}, "maxItems": 3}
 PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 
-def test_a_plain_question(scripted_llm: ScriptedLlm, make: Make) -> None:
-    scripted_llm.play(text("  Anne is their wife. \n"))
-    assert make().ask(asked()) == "Anne is their wife."
-    (request,) = scripted_llm.requests
+def test_a_plain_question(models: Models) -> None:
+    models.llm.play(text("  Anne is their wife. \n"))
+    assert models().ask(asked()) == "Anne is their wife."
+    (request,) = models.llm.requests
     assert request.path == "/v1/chat/completions"
     assert request.data == {
         "model": "small",
@@ -90,11 +90,11 @@ def test_the_settings_and_who_goes_before_them(
     assert third.data["model"] == "big"
 
 
-def test_the_schema_goes_with_the_request(scripted_llm: ScriptedLlm, make: Make) -> None:
-    scripted_llm.otherwise = as_json({"name": "Anne"})
-    assert make().ask(asked(PERSON, "who is it?")) == {"name": "Anne"}
-    make().ask(asked(FACTS))
-    first, second = scripted_llm.requests
+def test_the_schema_goes_with_the_request(models: Models) -> None:
+    models.llm.otherwise = as_json({"name": "Anne"})
+    assert models().ask(asked(PERSON, "who is it?")) == {"name": "Anne"}
+    models().ask(asked(FACTS))
+    first, second = models.llm.requests
     assert first.data["response_format"] == {
         "type": "json_schema",
         "json_schema": {"name": "who-is-it-", "strict": True, "schema": PERSON},
@@ -113,27 +113,27 @@ def test_the_schema_goes_with_the_request(scripted_llm: ScriptedLlm, make: Make)
     ],
 )
 def test_a_plainer_manner_is_tried_and_remembered(
-    scripted_llm: ScriptedLlm, make: Make, refuses: set[str], modes: list[str], pauses: Pauses
+    models: Models, refuses: set[str], modes: list[str]
 ) -> None:
-    scripted_llm.refuses = refuses
-    scripted_llm.otherwise = as_json({"answer": ["a"]})
-    assert make().ask(asked(FACTS)) == ["a"]
-    assert [request.schema_mode for request in scripted_llm.requests] == modes
-    assert make().ask(asked(FACTS)) == ["a"]  # another object, the same service and model
-    assert [request.schema_mode for request in scripted_llm.requests] == [*modes, modes[-1]]
-    make(model="other").ask(asked(FACTS))
-    assert scripted_llm.requests[len(modes) + 1].schema_mode == "json_schema"
-    assert pauses == []
-    told = json.dumps(FACTS) in scripted_llm.requests[len(modes)].messages[0]["content"]
+    models.llm.refuses = refuses
+    models.llm.otherwise = as_json({"answer": ["a"]})
+    assert models().ask(asked(FACTS)) == ["a"]
+    assert [request.schema_mode for request in models.llm.requests] == modes
+    assert models().ask(asked(FACTS)) == ["a"]  # another object, the same service and model
+    assert [request.schema_mode for request in models.llm.requests] == [*modes, modes[-1]]
+    models(model="other").ask(asked(FACTS))
+    assert models.llm.requests[len(modes) + 1].schema_mode == "json_schema"
+    assert models.pauses == []
+    told = json.dumps(FACTS) in models.llm.requests[len(modes)].messages[0]["content"]
     assert told == (modes[-1] != "json_schema")
 
 
-def test_models_that_have_other_names_for_things(scripted_llm: ScriptedLlm, make: Make) -> None:
-    scripted_llm.refuses = {"max_tokens", "temperature"}
-    assert make().ask(asked()) == "OK"
-    assert make().ask(asked()) == "OK"
-    last = scripted_llm.requests[-1].data
-    assert len(scripted_llm.requests) == 4
+def test_models_that_have_other_names_for_things(models: Models) -> None:
+    models.llm.refuses = {"max_tokens", "temperature"}
+    assert models().ask(asked()) == "OK"
+    assert models().ask(asked()) == "OK"
+    last = models.llm.requests[-1].data
+    assert len(models.llm.requests) == 4
     assert (last["max_completion_tokens"], "max_tokens" in last, "temperature" in last) == (
         99,
         False,
@@ -142,27 +142,23 @@ def test_models_that_have_other_names_for_things(scripted_llm: ScriptedLlm, make
 
 
 @pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 504, 529])
-def test_what_may_pass_is_tried_again(
-    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses, code: int
-) -> None:
-    scripted_llm.play(status(code), status(code), text("at last"))
-    assert make().ask(asked()) == "at last"
-    assert pauses == [0.5, 1.0]
-    scripted_llm.play(status(code), status(code), status(code, "come back"))
-    said = failed(make())
+def test_what_may_pass_is_tried_again(models: Models, code: int) -> None:
+    models.llm.play(status(code), status(code), text("at last"))
+    assert models().ask(asked()) == "at last"
+    assert models.pauses == [0.5, 1.0]
+    models.llm.play(status(code), status(code), status(code, "come back"))
+    said = failed(models())
     assert f"answers {code} (come back); it may do so later" in said
-    assert len(scripted_llm.requests) == 6
+    assert len(models.llm.requests) == 6
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 405, 413, 422])
-def test_what_will_not_pass_is_not(
-    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses, code: int
-) -> None:
-    scripted_llm.play(status(code, "no"))
-    said = failed(make())
+def test_what_will_not_pass_is_not(models: Models, code: int) -> None:
+    models.llm.play(status(code, "no"))
+    said = failed(models())
     assert f"answers {code} (no)" in said
     assert "llm." in said  # which setting to check
-    assert (len(scripted_llm.requests), pauses) == (1, [])
+    assert (len(models.llm.requests), models.pauses) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -172,22 +168,18 @@ def test_what_will_not_pass_is_not(
         ("soon", [0.5]), ("nan", [0.0]), ("Sun, 01 Mar 2026 12:00:07 GMT", [0.5]),
     ],
 )  # fmt: skip
-def test_as_long_as_the_service_says(
-    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses, told: str, waits: list[float]
-) -> None:
-    scripted_llm.play(too_many(told))
-    assert make().ask(asked()) == "OK"
-    assert pauses == waits
+def test_as_long_as_the_service_says(models: Models, told: str, waits: list[float]) -> None:
+    models.llm.play(too_many(told))
+    assert models().ask(asked()) == "OK"
+    assert models.pauses == waits
 
 
-def test_connections_that_break_are_tried_again(
-    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses
-) -> None:
-    scripted_llm.play(hang_up(), text("half of this is lost").cut_after(60), text("whole"))
-    assert make().ask(asked()) == "whole"
-    assert len(pauses) == 2
-    scripted_llm.play(*[text("x" * 90).cut_after(150)] * 3)
-    assert "interrupted its answer" in failed(make())
+def test_connections_that_break_are_tried_again(models: Models) -> None:
+    models.llm.play(hang_up(), text("half of this is lost").cut_after(60), text("whole"))
+    assert models().ask(asked()) == "whole"
+    assert len(models.pauses) == 2
+    models.llm.play(*[text("x" * 90).cut_after(150)] * 3)
+    assert "interrupted its answer" in failed(models())
 
 
 @pytest.mark.parametrize(
@@ -195,21 +187,19 @@ def test_connections_that_break_are_tried_again(
     [hang(), text("x" * 4_000).slowly(0.05, 1), text("").slowly(0.02, 1)],
     ids=["silent", "drip", "drip of nothing"],
 )
-def test_the_whole_answer_has_its_time(
-    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses, reply: object
-) -> None:
-    scripted_llm.play(reply)  # type: ignore[arg-type]
+def test_the_whole_answer_has_its_time(models: Models, reply: object) -> None:
+    models.llm.play(reply)  # type: ignore[arg-type]
     start = time.monotonic()
-    said = failed(make(seconds=0.4))
+    said = failed(models(seconds=0.4))
     assert time.monotonic() - start > 0.3
     assert "took longer than 0.4 s" in said
     assert "llm.timeout" in said
-    assert len(scripted_llm.requests) <= 1  # a busy server may not even have seen it
-    assert pauses == []  # it would take just as long again
+    assert len(models.llm.requests) <= 1  # a busy server may not even have seen it
+    assert models.pauses == []  # it would take just as long again
     until(lambda: not [one for one in threading.enumerate() if one.name == "exchange"])
 
 
-def test_a_service_that_drips_its_headers_has_its_time(make: Make, pauses: Pauses) -> None:
+def test_a_service_that_drips_its_headers_has_its_time(models: Models) -> None:
     with socket.create_server(("127.0.0.1", 0)) as service:
 
         def drip() -> None:
@@ -223,26 +213,26 @@ def test_a_service_that_drips_its_headers_has_its_time(make: Make, pauses: Pause
         dripping.start()
         url = f"http://127.0.0.1:{service.getsockname()[1]}/v1"
         try:
-            assert "took longer than 0.4 s" in failed(make(seconds=0.4, url=url))
+            assert "took longer than 0.4 s" in failed(models(seconds=0.4, url=url))
         finally:
             over.set()
             dripping.join()
-    assert pauses == []
+    assert models.pauses == []
 
 
-def test_an_answer_that_is_too_large(scripted_llm: ScriptedLlm, make: Make) -> None:
-    scripted_llm.play(huge(4_100_000), huge(900_000))
-    assert "more than 4 MB" in failed(make())
-    assert len(str(make().ask(asked()))) == 900_000
+def test_an_answer_that_is_too_large(models: Models) -> None:
+    models.llm.play(huge(4_100_000), huge(900_000))
+    assert "more than 4 MB" in failed(models())
+    assert len(str(models().ask(asked()))) == 900_000
 
 
-def test_no_redirect_is_followed(scripted_llm: ScriptedLlm, make: Make) -> None:
+def test_no_redirect_is_followed(models: Models) -> None:
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         elsewhere.settimeout(0.1)
         for code in (301, 302, 307, 308):
             target = f"http://127.0.0.1:{elsewhere.getsockname()[1]}/v1/chat/completions"
-            scripted_llm.play(raw(b"", code, Location=target))
-            assert "set llm.base_url to that address" in failed(make(key=SECRET))
+            models.llm.play(raw(b"", code, Location=target))
+            assert "set llm.base_url to that address" in failed(models(key=SECRET))
         with pytest.raises(TimeoutError):
             elsewhere.accept()
 
@@ -267,19 +257,17 @@ def test_no_redirect_is_followed(scripted_llm: ScriptedLlm, make: Make) -> None:
         ),
     ],
 )
-def test_replies_that_hold_no_answer(
-    scripted_llm: ScriptedLlm, make: Make, body: bytes, why: str
-) -> None:
-    scripted_llm.play(raw(body))
-    assert why in failed(make())
+def test_replies_that_hold_no_answer(models: Models, body: bytes, why: str) -> None:
+    models.llm.play(raw(body))
+    assert why in failed(models())
 
 
-def test_an_encoding_not_requested_is_refused(scripted_llm: ScriptedLlm, make: Make) -> None:
-    scripted_llm.play(raw(b"\x1f\x8b", Content_Encoding="gzip"))
-    assert "encoding" in failed(make())
+def test_an_encoding_not_requested_is_refused(models: Models) -> None:
+    models.llm.play(raw(b"\x1f\x8b", Content_Encoding="gzip"))
+    assert "encoding" in failed(models())
 
 
-def test_a_service_cannot_take_over_the_terminal(scripted_llm: ScriptedLlm, make: Make) -> None:
-    scripted_llm.play(status(400, "bad\x1b[2J\nERROR: all is well\r" + "x" * 5_000))
-    said = failed(make())
+def test_a_service_cannot_take_over_the_terminal(models: Models) -> None:
+    models.llm.play(status(400, "bad\x1b[2J\nERROR: all is well\r" + "x" * 5_000))
+    said = failed(models())
     assert said.isprintable()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import on
-from tests.llm_run import SECRET, Make, asked, failed, make, nothing_known, pauses
+from tests.llm_run import SECRET, Models, asked, failed, models, nothing_known
 from tests.scripted_llm import ScriptedLlm
 from tests.scripted_replies import hang, hang_up, raw, status, stream_error, text, tool_calls
 from tests.tables import each_case
@@ -21,7 +21,7 @@ from vaultmem_chat.llm import llm
 from vaultmem_chat.llm.llm import Budget
 from vaultmem_chat.llm.replies import Answer
 
-__all__ = ["make", "nothing_known", "pauses"]  # fixtures
+__all__ = ["models", "nothing_known"]  # fixtures
 
 
 @pytest.fixture
@@ -60,9 +60,7 @@ def test_a_chat_by_either_way(
 
 
 @each_case("stream", [False, True])
-def test_what_a_chat_is_refused_with(
-    scripted_llm: ScriptedLlm, chatting: config.Config, make: Make, stream: bool
-) -> None:
+def test_what_a_chat_is_refused_with(chatting: config.Config, models: Models, stream: bool) -> None:
     """The same as for a question of ours, without the key; but nothing is retried."""
     place = "http://other.example/v1"
     for reply, reason in (
@@ -72,11 +70,11 @@ def test_what_a_chat_is_refused_with(
         (status(400, "too long"), "(too long); where that is too much for the model, lower conversations.budget"),
         (raw(b"", 307, Location=place), f"leads to {place}; set llm.base_url to that address"),
     ):  # fmt: skip
-        scripted_llm.play(reply)
+        models.llm.play(reply)
         assert reason in refused(chatting, stream=stream, key=SECRET)
-        assert scripted_llm.left == 0
-    scripted_llm.play(status(404), status(404))
-    assert refused(chatting, stream=stream) == failed(make())
+        assert models.llm.left == 0
+    models.llm.play(status(404), status(404))
+    assert refused(chatting, stream=stream) == failed(models())
 
 
 def test_a_whole_chat_has_its_time_and_a_stream_goes_on(
@@ -115,53 +113,50 @@ def test_an_error_instead_of_a_chat(scripted_llm: ScriptedLlm, chatting: config.
         assert reason in refused(chatting, stream=True)
 
 
-def test_a_budget_of_calls(scripted_llm: ScriptedLlm, make: Make) -> None:
-    scripted_llm.play(text("a"), status(400))
-    model = Budget(make(), 2)
+def test_a_budget_of_calls(models: Models) -> None:
+    models.llm.play(text("a"), status(400))
+    model = Budget(models(), 2)
     assert model.ask(asked()) == "a"
     assert "answers 400" in failed(model)
     said = failed(model)
     assert "all 2 calls" in said
     assert "llm.calls" in said
-    assert len(scripted_llm.requests) == 2
+    assert len(models.llm.requests) == 2
 
 
 def test_the_key_is_nowhere_to_be_seen(
-    scripted_llm: ScriptedLlm,
-    make: Make,
-    caplog: pytest.LogCaptureFixture,
-    capfd: pytest.CaptureFixture[str],
+    models: Models, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Not even if the service repeats it."""
     caplog.set_level(logging.DEBUG)
-    model = make(key=f" {SECRET}\n")
+    model = models(key=f" {SECRET}\n")
     echo = status(401, f"Incorrect key: Bearer {SECRET}")
-    scripted_llm.play(
+    models.llm.play(
         text("ok"), echo, *[status(500, SECRET)] * 3, *[hang_up()] * 3, raw(SECRET.encode())
     )
     assert model.ask(asked()) == "ok"
-    assert scripted_llm.requests[0].headers["authorization"] == f"Bearer {SECRET}"
+    assert models.llm.requests[0].headers["authorization"] == f"Bearer {SECRET}"
     told = [failed(model) for _ in range(4)]
-    assert scripted_llm.left == 0
+    assert models.llm.left == 0
     shown = [repr(model), repr(vars(model)), str(model._key), repr(llm._forms)]
     seen = [*told, caplog.text, *capfd.readouterr(), *shown]
     assert not [one for one in seen if SECRET in one or SECRET[8:] in one]
     assert "POST" in caplog.text
     caplog.set_level(logging.CRITICAL)
-    scripted_llm.play(raw(b"", 302, Location=f"http://evil.example/?{SECRET}"))
+    models.llm.play(raw(b"", 302, Location=f"http://evil.example/?{SECRET}"))
     assert "evil.example" in (leads := failed(model))
     assert SECRET not in leads
     with pytest.raises(LlmError) as error:
-        make(key=SECRET, url="http://127.0.0.1:9/v1", retries=0).ask(asked())
+        models(key=SECRET, url="http://127.0.0.1:9/v1", retries=0).ask(asked())
     assert error.value.__suppress_context__  # httpx's error contains the request
     assert SECRET not in repr(error.value)
 
 
-def test_a_proxy_for_https(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_for_https(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
     """It carries a tunnel: it learns the destination and nothing of the contents. Without TLS none is used."""
     for name in ("HTTP_PROXY", "ALL_PROXY", "http_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert make().ask(asked()) == "OK"
+    assert models().ask(asked()) == "OK"
     heard = []
     with socket.create_server(("127.0.0.1", 0)) as proxy:
 
@@ -174,13 +169,13 @@ def test_a_proxy_for_https(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
         thread = threading.Thread(target=refuse)
         thread.start()
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.getsockname()[1]}")
-        said = failed(make(url="https://llm.example/v1", retries=0, key=SECRET))
+        said = failed(models(url="https://llm.example/v1", retries=0, key=SECRET))
         thread.join()
     assert "cannot be reached" in said
     assert heard[0].startswith(b"CONNECT llm.example:443 ")
     assert SECRET.encode() not in heard[0]
     monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:9")
-    assert "the proxy of the environment" in failed(make(url="https://llm.example/v1", retries=0))
+    assert "the proxy of the environment" in failed(models(url="https://llm.example/v1", retries=0))
 
 
 def doctor(vault: Path, **settings: str) -> list[dict[str, str]]:
