@@ -88,15 +88,14 @@ def follow(vault: str) -> str:
 
 
 def _copy(state: str, vault: str) -> None:
-    """Copy a state, unless another process has done so meanwhile."""
+    """Copy a state to that of this vault."""
     from shutil import Error, copytree, rmtree  # few ever need it
 
     state_path = state_folder(vault)
     copy = f"{os.path.dirname(state_path)}/.{os.path.basename(state_path)}.{os.getpid()}"
     try:
         copytree(state, copy)
-        if not os.path.exists(f"{state_path}/{RECORD}"):
-            _put(copy, vault)
+        _put(copy, vault)
     except Error as error:  # of several files: the first problem
         raise OSError(0, error.args[0][0][2]) from error
     finally:
@@ -104,8 +103,11 @@ def _copy(state: str, vault: str) -> None:
 
 
 def _put(state: str, vault: str) -> None:
-    """Rename a state to that of this vault; what an agent that still ran wrote to the new path moves inside."""
+    """Rename a state to that of this vault, unless another process has done so meanwhile; what an agent that still ran
+    wrote to the new path moves inside."""
     state_path = state_folder(vault)
+    if os.path.exists(f"{state_path}/{RECORD}"):
+        return
     if os.path.isdir(state_path):
         os.rename(state_path, f"{state}/{os.path.basename(state_path)}")
     os.rename(state, state_path)
@@ -113,7 +115,7 @@ def _put(state: str, vault: str) -> None:
     if content := read_json(manifest):
         with contextlib.suppress(
             OSError
-        ):  # a full disk; then a copy of the vault may take this for its own
+        ):  # a full disk; a later copy may then take this state, too
             replace_private(manifest, json.dumps({**content, "vault": vault}), sync=True)
 
 
