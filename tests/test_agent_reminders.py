@@ -41,6 +41,8 @@ class Scene:
         self.dreaming = threading.Event()  # while it is not set, settling waits
         self.dreaming.set()
         self.notifier = SimpleNamespace(problem=None)
+        self.record = SimpleNamespace(has_others=lambda: True)
+        self.commits = False  # while it is checked
         self.thread: Reminders
 
     def refresh(self, *_: object) -> Refreshed:
@@ -53,6 +55,8 @@ class Scene:
         if self.fails:
             raise self.fails.pop()
         self.told.append(now)
+        if self.commits:
+            self.thread.tell_soon()
         return Planned([], [], self.coming if self.coming and self.coming > now else None)
 
     def wake_up(self, now: datetime) -> None:
@@ -180,6 +184,16 @@ def test_it_says_that_it_woke_up_and_exchanges_while_nothing_happens(
     scene.now = NOON + timedelta(hours=3)
     thread.woke()
     until(lambda: scene.woke == [NOON, scene.now])
+
+
+def test_what_is_committed_during_its_work_is_announced_soon_after(
+    scene: Scene, running: Callable[[], Reminders], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write is shown on the page and committed at about the same time; its work may have announced the rest by then."""
+    monkeypatch.setattr(reminders, "TELL_WITHIN", 0.0)
+    scene.commits = True
+    running()
+    until(lambda: scene.exchanged)
 
 
 def test_a_running_dream_delays_no_reminder(scene: Scene, running: Callable[[], Reminders]) -> None:

@@ -208,6 +208,8 @@ class Reminders(threading.Thread):
         """Work until stop()."""
         try:
             while self._wait():
+                with self._wake:  # what is done from now on may be too late for this exchange
+                    self._exchanged = time.monotonic()
                 try:
                     if self._pause_until_work() <= 0:
                         began = time.monotonic()
@@ -215,7 +217,6 @@ class Reminders(threading.Thread):
                         self._took = time.monotonic() - began
                     else:
                         self._pending().exchange(self.now())
-                    self._exchanged = time.monotonic()
                 except (VaultmemError, OSError) as error:
                     self._back_off(str(error))
                 except Exception as error:  # the border of the thread; it must not end
