@@ -40,6 +40,8 @@ class Scene:
         self.page_fails = False
         self.dreaming = threading.Event()  # while it is not set, settling waits
         self.dreaming.set()
+        self.listing = threading.Event()  # while it is not set, listing the memories waits
+        self.listing.set()
         self.notifier = SimpleNamespace(problem=None)
         self.record = SimpleNamespace(has_others=lambda: True)
         self.commits = False  # while it is checked
@@ -76,6 +78,7 @@ class Scene:
     def ask(self, verb: str) -> dict[str, list[object]]:
         self.thread.changed()  # as the agent does after every write
         if verb == "pages":
+            self.listing.wait(60)
             return {}
         self.dreaming.wait(60)
         self.unsettled = False
@@ -206,6 +209,21 @@ def test_a_running_dream_delays_no_reminder(scene: Scene, running: Callable[[], 
     assert scene.settled == 0
     scene.dreaming.set()
     until(lambda: scene.settled == 1)
+
+
+def test_what_is_answered_while_memories_are_listed_is_carried_out_afterwards(
+    scene: Scene, running: Callable[[], Reminders]
+) -> None:
+    thread = running()
+    until(lambda: scene.settled == 1 and not thread._settling.is_alive())  # type: ignore[union-attr]
+    scene.listing.clear()
+    for looks, is_answered in ((2, False), (3, True)):
+        scene.unsettled = is_answered
+        thread.changed()
+        until(lambda looks=looks: len(scene.told) == looks)  # type: ignore[misc]
+    assert scene.settled == 1
+    scene.listing.set()
+    until(lambda: scene.settled == 2)
 
 
 def test_a_retry_is_not_reported_as_a_reminder(

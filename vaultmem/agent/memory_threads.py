@@ -305,8 +305,7 @@ class Reminders(threading.Thread):
             self._skipped = True
             log.exception("answers are not carried out yet")
         else:
-            if not settled:
-                return
-            self._skipped = bool(settled["skipped"])
-            if settled["done"] or settled["reopened"] or self._pending().unsettled:
+            self._skipped = bool(settled and settled["skipped"])
+            has_changed = settled and (settled["done"] or settled["reopened"])
+            if has_changed or self._pending().unsettled:  # which it may have become meanwhile
                 self._note_change()
