@@ -269,7 +269,9 @@ class Ranking:
         target."""
         scores = {block: -cost for cost, block in scored[:LINKING]}
         linked = self._facts.links([*scores]) if self._facts.links else {}
-        best = {block >> ORD_BITS: (block, -cost) for cost, block in reversed(scored) if linked}
+        if not linked:
+            return {}
+        best = {block >> ORD_BITS: (block, -cost) for cost, block in reversed(scored)}
         result: dict[int, float] = {}
         for block, targets in linked.items():
             share = LINK_SHARE * scores[block] / math.sqrt(len(targets))
