@@ -165,7 +165,8 @@ def _bare_weekday(match: re.Match[str], now: datetime) -> Sense | None:
         today = now.date()
         saturday = day_after(today, 5 - today.weekday())
         return Sense(day=max(today, saturday), relative=True) if saturday else None
-    return Sense(weekday=_weekday(match["day"]), relative=True)
+    through = _weekday(match["through"]) if match["through"] else None
+    return Sense(weekday=_weekday(match["day"]), through=through, relative=True)
 
 
 def _delta(match: re.Match[str], now: datetime) -> Sense | None:
@@ -321,7 +322,7 @@ RULES = rules(
     ((rf"(?P<which>{_WHICH})一?个?{_WEEK}(?:的?{_WEEK}?(?P<day>{_DAY}){_NOT_A_DAY}|(?P<end>末))?"
      rf"(?:[到至~-]{_WEEK}?{_DAY})?"), _week),
     ((rf"(?<![{DIGITS}\d个每几半圆])(?:{_WEEK}(?P<day>{_DAY}){_NOT_A_DAY}(?<!周天)|周(?P<end>末))"
-     rf"(?:[到至~-]{_WEEK}?{_DAY})?"), _bare_weekday),
+     rf"(?:[到至~-]{_WEEK}?(?P<through>{_DAY}))?"), _bare_weekday),
     (rf"(?:再?过)?(?P<n>{_N})个?(?P<unit>{_WEEK}|月)[之以]?后的?{_WEEK}(?P<day>{_DAY}{_NOT_A_DAY}|末)",
      _weekday_ahead),
     ((rf"(?P<again>再?过)?(?:(?P<half>半)个?|(?P<n>{_N})(?:(?P<and_half>个半)|(?P<counter>个))?)"
