@@ -44,7 +44,7 @@ class Scene:
         self.listing.set()
         self.notifier = SimpleNamespace(problem=None)
         self.record = SimpleNamespace(has_others=lambda: True)
-        self.commits = False  # while it is checked
+        self.meanwhile: list[Callable[[Reminders], None]] = []  # during a check
         self.thread: Reminders
 
     def refresh(self, *_: object) -> Refreshed:
@@ -57,8 +57,8 @@ class Scene:
         if self.fails:
             raise self.fails.pop()
         self.told.append(now)
-        if self.commits:
-            self.thread.tell_soon()
+        if self.meanwhile:
+            self.meanwhile.pop()(self.thread)
         return Planned([], [], self.coming if self.coming and self.coming > now else None)
 
     def wake_up(self, now: datetime) -> None:
@@ -185,8 +185,9 @@ def test_it_says_that_it_woke_up_and_exchanges_while_nothing_happens(
     until(lambda: scene.exchanged >= 2)
     assert (scene.woke, scene.looked) == ([NOON], 1)
     scene.now = NOON + timedelta(hours=3)
+    scene.meanwhile = [Reminders.woke]  # the computer slept again while it worked
     thread.woke()
-    until(lambda: scene.woke == [NOON, scene.now])
+    until(lambda: scene.woke == [NOON, scene.now, scene.now])
 
 
 def test_what_is_committed_during_its_work_is_announced_soon_after(
@@ -194,7 +195,7 @@ def test_what_is_committed_during_its_work_is_announced_soon_after(
 ) -> None:
     """A write is shown on the page and committed at about the same time; its work may have announced the rest by then."""
     monkeypatch.setattr(reminders, "TELL_WITHIN", 0.0)
-    scene.commits = True
+    scene.meanwhile = [Reminders.tell_soon]
     running()
     until(lambda: scene.exchanged)
 

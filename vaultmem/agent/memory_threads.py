@@ -273,6 +273,7 @@ class Reminders(threading.Thread):
         day = now.date(), now.utcoffset()
         if self._skipped or self._day != day:
             pending.unsettled = True
+        self._day = day  # now, as it may wake up meanwhile
         with self._lend() as vault:
             try:
                 refreshed = pending.refresh(vault.searcher().catalog, now)
@@ -283,7 +284,7 @@ class Reminders(threading.Thread):
             log.warning("%s", problem)
         unshown = pending.notifier.problem  # already logged
         self._problems = [*refreshed.problems, *([unshown] if unshown else [])]
-        self._day, self._next, self._retry = day, planned.next, RETRY
+        self._next, self._retry = planned.next, RETRY
         if not (self._settling and self._settling.is_alive()):
             # In its own thread: a dream may hold the store for long, and notifications must not wait.
             self._settling = threading.Thread(target=self._settle, name="settling", daemon=True)
