@@ -40,7 +40,7 @@ class ObsidianRules:
     uri_template = "obsidian://open?vault={vault}&file={path}"
     page_style = "frontmatter"
 
-    def __init__(self, settings: Settings, habits: Habits, *, is_used: bool) -> None:
+    def __init__(self, settings: Settings, habits: Habits, *, is_used: bool = False) -> None:
         """`is_used` says whether Obsidian itself opens this folder."""
         self.settings, self.habits, self.is_used = settings, habits, is_used
         self.fingerprint = f"{_VERSION}-{zlib.crc32(repr(settings).encode()):08x}"
