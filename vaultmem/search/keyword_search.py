@@ -172,9 +172,9 @@ class KeywordSearcher:
         return self._filter(clauses, question)
 
     def _adjacent(self, query: Query) -> list[tantivy.Query]:
-        """The query for blocks that have all words side by side as typed, such as the one below a heading."""
+        """The query for blocks that have all words side by side as typed: the one below a heading, foo-bar, v1.2."""
         tokens = [token for word in query.words for token in tokenize(word.text)]
-        are_plain = len(query.words) > 1 and all(word.kind == "word" for word in query.words)
+        are_plain = all(word.kind == "word" for word in query.words)
         if not are_plain or not 1 < len(tokens) <= rank.LONGEST_ADJACENT:
             return []
         phrases = [_T.phrase_query(self._schema, field, [*tokens]) for field in _MAIN_FIELDS]
@@ -290,8 +290,6 @@ class KeywordSearcher:
             queries += self._han(unit, fields) if len(unit) > 1 else self._word(unit[0], fields)
         for form, share in self.vocabulary.inflected(term.text).items():
             queries += [_T.boost_query(query, share) for query in self._word(form, fields)]
-        if "body" in fields and _belongs_together(tokens):
-            queries += self._phrase(tokens, ("body",))  # foo-bar, v1.2: adjacent is better
         return queries
 
     def _word(self, token: str, fields: Collection[str]) -> list[tantivy.Query]:
@@ -371,13 +369,6 @@ class KeywordSearcher:
             for token in tokenize(term.text)
         ]
         return [t for t in tokens if not any(self.vocabulary.count(f, t) for f in fields)]
-
-
-def _belongs_together(tokens: Sequence[str]) -> bool:
-    """Whether tokens of one written word are parts of a name or number, unlike "Anne's" or "I'm"."""
-    if len(tokens) < 2 or is_character(tokens[0]):
-        return False
-    return all(len(t) > 1 or t.isdigit() for t in tokens) and tokens[-1] not in rank.STOP_WORDS
 
 
 def _units(tokens: Sequence[str]) -> list[list[str]]:
