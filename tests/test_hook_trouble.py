@@ -6,6 +6,7 @@ import select
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -116,14 +117,27 @@ def test_unreadable_stdin_is_ignored(
     )
 
 
-def test_what_comes_on_stdin_a_moment_later_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_on_stdin_a_moment_later_is_read_unless_the_folder_is_a_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cursor starts its hook in a folder of its own, and writes where the session is."""
     reading, writing = os.pipe()
+    waits: list[float] = []
     real = select.select
-    monkeypatch.setattr(select, "select", lambda *which: os.write(writing, b"{}") and real(*which))
+
+    def late(*given: Any) -> Any:
+        waits.append(given[3])
+        return os.write(writing, b"{}") and real(*given)
+
+    monkeypatch.setattr(select, "select", late)
     with os.fdopen(reading) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        assert client._read_stdin() == "{}"
+        for folder in ("elsewhere", "project/.git", "vault/.obsidian"):
+            (tmp_path / folder).mkdir(parents=True)
+            monkeypatch.chdir((tmp_path / folder).parent if "." in folder else tmp_path / folder)
+            assert client._read_stdin() == "{}"
     os.close(writing)
+    assert waits == [client._AT_ONCE, 0.0, 0.0]
 
 
 def test_nobody_waits_for_stdin(tmp_path: Path) -> None:

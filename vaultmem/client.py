@@ -263,7 +263,7 @@ _stdin: list[str] = []  # it can be read once
 
 
 def stdin_so_far() -> str:
-    """The text on stdin, which is there or comes at once; waits for no more."""
+    """The text on stdin: what is there, or comes at once if the working directory says nothing about the session."""
     if not _stdin:
         _stdin.append(_read_stdin())
     return _stdin[0]
@@ -272,11 +272,11 @@ def stdin_so_far() -> str:
 def _read_stdin() -> str:
     import select
 
+    wait = 0.0 if paths.is_project(paths.here()) else _AT_ONCE
     try:
         number = sys.stdin.fileno()
-        if os.isatty(number) or not select.select([number], [], [], _AT_ONCE)[0]:
-            return ""
-        return os.read(number, _PART).decode("utf-8", "replace")
+        comes = not os.isatty(number) and select.select([number], [], [], wait)[0]
+        return os.read(number, _PART).decode("utf-8", "replace") if comes else ""
     except (OSError, ValueError, AttributeError):  # there is no stdin
         return ""
 

@@ -335,6 +335,12 @@ def project_names(folder: str) -> list[str]:
     ]
 
 
+def is_project(folder: str) -> bool:
+    """Whether a folder is in a vault, or in a repository other than the home folder."""
+    own = repository(folder)
+    return bool(own and own != os.path.expanduser("~")) or find_vault(folder) is not None
+
+
 def repository(folder: str) -> str:
     """The nearest Git repository at or above this folder; "" for none."""
     while not os.path.exists(os.path.join(folder, ".git")):

@@ -34,11 +34,8 @@ if TYPE_CHECKING:
 SESSION, VERSION, LAST = "mcp-session-id", "mcp-protocol-version", "last-event-id"
 SOON = 1.0  # seconds within which an answer is plain JSON
 QUIET = 15.0  # seconds between keep-alive comments of a stream
-MOST_SESSIONS, MOST_OF_TOKEN, MOST_STREAMS = (
-    2_000,
-    100,
-    32,
-)  # sessions in all and per token, and streams per session
+MOST_SESSIONS, MOST_OF_TOKEN = 2_000, 100  # in all, and of one token
+MOST_STREAMS = 32  # of a session
 IDLE = 3_600.0  # seconds after which an unused session is forgotten
 _STREAM = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 _CANCELLED, _PROGRESS = "notifications/cancelled", "notifications/progress"

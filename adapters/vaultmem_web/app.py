@@ -216,7 +216,7 @@ class _Site:
         return _html(views.document(page, visit, notice), status)
 
     async def _checked(self, request: http.Request) -> dict[str, str]:
-        """The fields of a form of our own page; multiple values of a field are joined by blanks."""
+        """The fields of a form of our own page, as fields_of() returns them."""
         try:
             form = views.fields_of((await request.body()).decode("utf-8", "replace"))
         except ValueError as error:
