@@ -93,7 +93,7 @@ class Criteria(NamedTuple):
         """Whether the question is about what was so before a memory, or before the present one."""
         if self.past is None or best.note:
             return False
-        return self.past[0] == 0 or self.past[1] < day_number(best.created)
+        return self.past[0] == 0 or self.past[1] < day_of(best.created)
 
     def is_about(self, replaced: Candidate) -> bool:
         """Whether a replaced memory held at the time that the question is about."""
@@ -102,7 +102,7 @@ class Criteria(NamedTuple):
             return self.as_of <= until
         if self.past is None:
             return False
-        return day_number(replaced.created) <= self.past[1] and day_number(until) >= self.past[0]
+        return day_of(replaced.created) <= self.past[1] and day_of(until) >= self.past[0]
 
 
 def criteria_of(request: Arguments, config: Config, now: float) -> Criteria:
@@ -130,13 +130,13 @@ def _as_of(request: Arguments, now: float) -> float | None:
 
 def _past(question: str, now: float) -> tuple[int, int] | None:
     """The first and last day of the time in the past that a question is about; None if it is about no such time."""
-    today = day_number(now)
+    today = day_of(now)
     spans = [span for span in language().days(question, now) if span.has_year and span.last < today]
     if spans:
         return min(span.first for span in spans), max(span.last for span in spans)
     return (0, today) if language().asks_before(question) else None
 
 
-def day_number(moment: float) -> int:
+def day_of(moment: float) -> int:
     """The day of a moment here, as the number YYYYMMDD."""
     return int(clocks.strftime("%Y%m%d", clocks.localtime(moment)))

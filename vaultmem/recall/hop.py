@@ -15,7 +15,7 @@ from vaultmem.index.keyword import tokenize
 from vaultmem.light import NamedTuple
 from vaultmem.plugins import language
 from vaultmem.recall import recall_candidate
-from vaultmem.recall.criteria import LEAST_CANDIDATES, Criteria, day_number
+from vaultmem.recall.criteria import LEAST_CANDIDATES, Criteria, day_of
 from vaultmem.recall.recall_candidate import Candidate
 from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.search.keyword_search import KeywordSearcher
@@ -97,7 +97,7 @@ def beside_event(
     each = " ".join(f"{start + number * step}" for number in range(1, abs(days) + 1))
     spans = language().days(each or f"since {start}", look.now)
     there = [item for item in found(each or f"since {start}") if item.is_dated]
-    there = [one for one in there if any(span.covers(day_number(one.created)) for span in spans)]
+    there = [one for one in there if any(span.covers(day_of(one.created)) for span in spans)]
     there.sort(key=lambda item: item.created * step.days)
     most = max((item.score for item in candidates), default=1.0)
     points = (most * (2 - place / 100) for place in range(len(there)))
@@ -108,7 +108,7 @@ def beside_event(
 def _day_of(item: Candidate) -> date | None:
     """The day that a text names, or that of an entry: a memory may be written long after an event."""
     named = [day for day in recall_candidate.days_in(item.content) if 1000 <= day // 10_000 < 9000]
-    number = named[0] if named else day_number(item.created) if item.note and item.is_dated else 0
+    number = named[0] if named else day_of(item.created) if item.note and item.is_dated else 0
     return calendar_day(number // 10_000, number // 100 % 100, number % 100) if number else None
 
 

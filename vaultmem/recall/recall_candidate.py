@@ -13,7 +13,7 @@ from vaultmem.memories.access import Origin
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER
 from vaultmem.memories.model import DEFAULT_SCOPE, recency
 from vaultmem.plugins import language
-from vaultmem.recall.criteria import Criteria, day_number
+from vaultmem.recall.criteria import Criteria, day_of
 from vaultmem.text import values
 
 
@@ -212,13 +212,13 @@ def _never(_: Candidate) -> bool:
 def _of_days(question: str, now: float) -> Callable[[Candidate], bool]:
     """The test for memories and entries of the past days that a question names, a season at most, and for texts that
     name one of its days."""
-    today = day_number(now)
+    today = day_of(now)
     spans = [span for span in language().days(question, now) if span.is_short]
     past = [span for span in spans if span.first < today]
     numbers = {str(day % 100) for span in spans for day in span.each()}  # few texts have one
 
     def is_of_day(item: Candidate) -> bool:
-        day = day_number(item.created)
+        day = day_of(item.created)
         if item.is_dated and day <= today and any(span.covers(day) for span in past):
             return True
         may_name = any(number in item.content for number in numbers)
