@@ -26,7 +26,6 @@ from vaultmem.dreams.short_texts import (
     facts_of_both,
     form,
     is_by_user,
-    is_event,
     read,
     stems,
     subject,
@@ -56,7 +55,7 @@ def _is_else(old: str, new: str, looks: Mapping[str, float]) -> bool:
         denies_else, ends_only_else, is_another, _is_past, _is_about_the_value, _states_something_else,
         _is_about_another, _is_narrower, _is_of_another_thing, _has_another_beginning,
     )  # fmt: skip
-    if is_event(old) or ends_other(new, old) or any(test(old, new) for test in tests):
+    if read(old[:CAP]).event or ends_other(new, old) or any(test(old, new) for test in tests):
         return True
     return _counts_another(old, new, looks) or _is_one_more(old, new, looks)
 

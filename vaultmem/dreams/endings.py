@@ -15,7 +15,6 @@ from vaultmem.dreams.short_texts import (
     has_preference,
     is_about_person,
     is_by_user,
-    is_event,
     read,
     stems,
     stems_of,
@@ -42,7 +41,7 @@ _NOT_RUNNING, _PLANNED, _ANOTHER = form("not_running"), form("planned"), form("a
 def without_ended(new: str, old: str) -> str:
     """The newer text without what it says is no longer so, if the older text states that: "It is on Monday now" for
     "It is on Monday, not Friday" beside "It is on Friday". What happened is so for ever."""
-    if len(new) > CAP or is_event(old):
+    if len(new) > CAP or read(old[:CAP]).event:
         return new
     stated = stems(_ENDED.sub(" ", old[:CAP]))
 
@@ -62,9 +61,10 @@ def ends_other(new: str, old: str) -> bool:
 def is_over(old: str, new: str) -> bool:
     """Whether the newer text says that something is over, sold or cancelled, and the older one states it of the same
     subject: "We cancelled the trip to Rome" after "We plan a trip to Rome"."""
-    about, stated = subject(old[:CAP]), stems(old)
-    if is_event(old) or is_another(old, new):
+    before = read(old[:CAP])
+    if before.event or not (before.denied or _ends_something(new)) or is_another(old, new):
         return False
+    about, stated = subject(old[:CAP]), stems(old)
     if has_preference(old) and not has_preference(new):
         return False  # who no longer goes there may still like it
     for match in _OVER.finditer(new[:CAP]):
@@ -73,8 +73,16 @@ def is_over(old: str, new: str) -> bool:
         if ended and ended | who <= stated and about <= ended | who:
             goes_on = _ONE_TIME.search(match[0]) and _is_one_of_many(old, new)
             is_device = _NOT_RUNNING.search(match[0]) and not _PLANNED.search(old)
-            return not (goes_on or DENIAL.search(old) or is_device)
+            return not (goes_on or before.denied or is_device)
     return _is_handed_over(old, new) or _is_other_amount(old, new) or _is_reversed(old, new)
+
+
+@remembers_last
+def _ends_something(new: str) -> bool:
+    """Whether the newer text, which is compared with many older ones, has any sign of an end."""
+    text = new[:CAP]
+    signs = (form.search(text) for form in (_OVER, _HANDED, DENIAL))
+    return any(signs) or any(amount["to"] for amount in _AMOUNT.finditer(text))
 
 
 def is_another(old: str, new: str) -> bool:

@@ -100,6 +100,7 @@ def words_of(text: str) -> tuple[Token, ...]:
     return tuple(tokens_of(CUES.sub(" ", text), text))
 
 
+@lru_cache(4096)
 def is_by_user(text: str) -> bool:
     """Whether the user is its grammatical subject: "I …", "we …"."""
     return _BY_USER.match(text) is not None
