@@ -57,7 +57,8 @@ class Agent:
 
     def command(self, command: str, *words: str) -> Ran:
         """The output of a command that the agent carries out."""
-        ended = self.call("run", **client._request(command, [*words, "--format", "json"]))
+        request = client._request(command, [*words, "--format", "json"], None)
+        ended = self.call("run", **request)
         out, err = (
             "".join(text for name, text in ended["parts"] if name == one) for one in ("out", "err")
         )
