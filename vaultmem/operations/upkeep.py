@@ -278,7 +278,7 @@ def _strange_clock(session: Session, job: str, last: float) -> str:
 
 
 def _too_many(session: Session, job: str, plan: Plan) -> str:
-    going = sum(change.action == TO_ARCHIVE for change in plan.changes)
+    going = sum(step.action == TO_ARCHIVE and step.raw is None for step in plan.changes)
     going += plan.left if going else 0
     there = len(session.view.memories())
     if going < FEW or going <= SHARE * there:
