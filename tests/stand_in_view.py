@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -60,7 +60,7 @@ class StandInView:
 
     def __init__(
         self,
-        files: Mapping[str, File],
+        files: Mapping[str, File] | Iterable[tuple[str, File]],
         notes: Mapping[str, str] | None = None,
         reads: Mapping[str, int] | None = None,
         now: datetime = NOW,

@@ -252,7 +252,7 @@ def test_what_somebody_is_reminded_of_anyway_is_no_second_reminder(folder: str) 
     )
     other = memory_file("date/Other", "Appointment with the bank on 10 December at 14:30.", 1)
     view = StandInView(
-        dict([memory_file(f"{folder}/dentist Dr Okafor", "dentist", 1, **about), fact, other])
+        [memory_file(f"{folder}/dentist Dr Okafor", "dentist", 1, **about), fact, other]
     )
     plan, _ = view.run(make_reminders)
     assert [change.path for change in plan.changes] == ["vaultmem/date/Other.md"]
@@ -262,7 +262,7 @@ def test_what_somebody_is_reminded_of_anyway_is_no_second_reminder(folder: str) 
         1,
         **{**about, "remind": "2026-12-11", "updated_at": ago(0)},
     )
-    plan, _ = StandInView(dict([moved, fact])).run(make_reminders)
+    plan, _ = StandInView([moved, fact]).run(make_reminders)
     assert plan.changes == ()
 
 
@@ -271,13 +271,13 @@ def test_what_the_same_dream_makes_a_reminder_is_no_second_reminder() -> None:
     second = memory_file(
         "inbox/Second", "The user prefers dark mode.\nRemind me to call Bob tomorrow.", 0
     )
-    plan, after = dreamt(3, StandInView(dict([first, second])))
+    plan, after = dreamt(3, StandInView([first, second]))
     assert [change.action for change in plan.changes] == ["move", "move"]
     assert dreamt(3, after)[0].changes == ()
 
 
 def test_a_hidden_reminder_gets_a_memory_of_its_own_once() -> None:
-    view = StandInView(dict([memory_file("project/Boat", MEETING, 2, scope="user:anne")]))
+    view = StandInView([memory_file("project/Boat", MEETING, 2, scope="user:anne")])
     plan, after = view.run(make_reminders)
     (made,) = [change for change in plan.changes if change.action == CREATE]
     assert made.target == "vaultmem/reminders/Remind me to call Bob on 5 December 2026.md"
@@ -319,7 +319,7 @@ REMIND, END = "remind", "expires_at"
 def test_what_is_to_be_done_by_a_day_reminds_and_what_holds_until_a_day_ends(
     content: str, properties: dict[str, Value], given: dict[str, Value]
 ) -> None:
-    view = StandInView(dict([memory_file("date/A", content, 2, **properties)]))
+    view = StandInView([memory_file("date/A", content, 2, **properties)])
     plan, after = view.run(make_reminders)
     times = [{key: one.properties.get(key) for key in (REMIND, END)} for one in plan.changes]
     found = [{key: at for key, at in each.items() if at} for each in times if any(each.values())]
@@ -359,7 +359,7 @@ def test_quoted_words_are_one_harmless_line(text: str, shown: str) -> None:
 
 def test_a_repeated_reminder_is_found_also_when_its_first_day_is_over() -> None:
     content = "The plants are in the yard. Remind me to water the plants every Monday."
-    view = StandInView(dict([memory_file("habits/Plants", content, 20)]))
+    view = StandInView([memory_file("habits/Plants", content, 20)])
     plan, after = view.run(make_reminders)
     (made,) = [change for change in plan.changes if change.action == CREATE]
     assert str(made.properties["remind"]).startswith("2026-11-23")
@@ -376,7 +376,7 @@ def test_a_repeated_reminder_is_found_also_when_its_first_day_is_over() -> None:
     ],
 )
 def test_what_is_a_reminder_and_nothing_else_reminds_by_itself(content: str, remind: str) -> None:
-    view = StandInView(dict([memory_file("date/Note", content, 0.01)]))
+    view = StandInView([memory_file("date/Note", content, 0.01)])
     _, after = view.run(partial(dream, level=3, options=Options()))
     assert list(after.files) == ["vaultmem/date/Note.md"]
     assert after.files["vaultmem/date/Note.md"].properties["remind"] == remind
@@ -386,7 +386,7 @@ def test_what_is_a_reminder_and_nothing_else_reminds_by_itself(content: str, rem
 @pytest.mark.parametrize(("days", "remind"), [(6, "2026-11-17"), (30, None)])
 def test_a_reminder_that_no_dream_saw_in_time_is_overdue(days: float, remind: str | None) -> None:
     """The computer was off or busy for days."""
-    view = StandInView(dict([memory_file("inbox/Call mum", "call mum tomorrow", days)]))
+    view = StandInView([memory_file("inbox/Call mum", "call mum tomorrow", days)])
     _, after = view.run(partial(dream, level=3, options=Options()))
     (file,) = after.files.values()
     assert file.properties.get("remind") == remind

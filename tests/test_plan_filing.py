@@ -16,7 +16,7 @@ EVENT: dict[str, Value] = {"memory_type": "episodic"}
 
 
 def inbox(content: str, days: float = 1, **properties: Value) -> StandInView:
-    return StandInView(dict([memory_file("inbox/Note", content, days, **properties)]))
+    return StandInView([memory_file("inbox/Note", content, days, **properties)])
 
 
 def only(view: StandInView) -> tuple[str, File]:
@@ -62,7 +62,7 @@ def test_what_is_plain_is_filed_with_its_reason(content: str, category: str) -> 
 def test_what_is_filed_or_put_among_the_reminders_says_when(
     place: str, content: str, days: float, remind: str | None
 ) -> None:
-    view = StandInView(dict([memory_file(f"{place}/Note", content, days)]))
+    view = StandInView([memory_file(f"{place}/Note", content, days)])
     path, file = only(view.run(file_inbox)[1])
     assert path == "reminders/Note.md"
     assert file.properties.get("remind") == remind
@@ -122,7 +122,7 @@ def test_what_expires_and_what_does_not(
 
 
 def test_its_own_word_counts_everywhere_and_reading_saves_from_the_time_of_the_inbox() -> None:
-    view = StandInView(dict([memory_file("soul/A", "x", 90, expires_at=ago(1))]))
+    view = StandInView([memory_file("soul/A", "x", 90, expires_at=ago(1))])
     assert len(view.run(expire)[0].changes) == 1
     read = inbox("?", 30)
     read.read_counts = {"vaultmem/inbox/Note.md": 3}
@@ -149,7 +149,7 @@ def test_its_own_word_counts_everywhere_and_reading_saves_from_the_time_of_the_i
     ],
 )
 def test_what_fades(path: str, days: float, properties: dict[str, Value], fades: bool) -> None:
-    view = StandInView(dict([memory_file(path, "x", days, **properties)]))
+    view = StandInView([memory_file(path, "x", days, **properties)])
     plan, after = view.run(decay)
     assert [change.target for change in plan.changes] == ["vaultmem/archive/A.md"] * fades
     assert after.run(decay)[0].changes == ()
@@ -356,13 +356,13 @@ def test_entries_lead_to_what_lives(before: Value, after: Value) -> None:
     second = memory_file(
         "archive/Merged", "Bob", replaced_by=bob[1].properties["id"], deleted_at="2026-11-01"
     )
-    files = dict([
+    files = [
         memory_file("people/Anne", "Anne", links=before),
         bob,
         second,
         memory_file("archive/Twice merged", "Bob", replaced_by=second[1].properties["id"]),
         memory_file("archive/Away", "Away", deleted_at="2026-11-01"),
-    ])  # fmt: skip
+    ]  # fmt: skip
     _, resolved = StandInView(files, {"Diary.md": ""}).run(resolve)
     assert resolved.run(resolve)[0].changes == ()
     links = {memory.title: memory.properties.get("links") for memory in resolved.memories()}
@@ -372,7 +372,7 @@ def test_entries_lead_to_what_lives(before: Value, after: Value) -> None:
 
 def test_link_and_unlink_are_each_others_undoing() -> None:
     view = StandInView(
-        dict([memory_file("people/Anne", "A"), memory_file("people/Bob", "B", links=["[[Diary]]"])])
+        [memory_file("people/Anne", "A"), memory_file("people/Bob", "B", links=["[[Diary]]"])]
     )
     one, other = view.memories()
     draft = Draft(view)

@@ -23,12 +23,7 @@ LONG = (
 
 def pair(one: str, other: str, **properties: Value) -> StandInView:
     return StandInView(
-        dict(
-            [
-                memory_file("knowledge/One", one, 9),
-                memory_file("knowledge/Two", other, 5, **properties),
-            ]
-        )
+        [memory_file("knowledge/One", one, 9), memory_file("knowledge/Two", other, 5, **properties)]
     )
 
 
@@ -212,10 +207,10 @@ BOTH_HAVE = st.tuples(
 def test_a_merge_keeps_the_most_of_both(
     one: dict[str, Value], other: dict[str, Value], days: tuple[int, int]
 ) -> None:
-    files = dict([
+    files = [
         memory_file("knowledge/One", LONG, days[0], **one),
         memory_file("knowledge/Two", LONG, days[1], **other),
-    ])  # fmt: skip
+    ]  # fmt: skip
     view = StandInView(files)
     before, after = view.memories(), merged(view)
     (left,) = after.memories()

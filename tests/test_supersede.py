@@ -260,7 +260,7 @@ def test_what_a_dream_has_compared_is_not_compared_again_for_the_time_of_its_fil
 
 
 def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:
-    files = dict([
+    files = [
         memory_file("people/Old", "My dentist is Dr. Moss", 5),
         memory_file("people/New", "My dentist is Dr. Lee", 1),
         memory_file("people/Anne", "Anne lives in Ghent.", 5),
@@ -268,7 +268,7 @@ def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:
         memory_file("people/Diet", "Jonas is vegetarian", 5),
         memory_file("people/Meat", "Jonas eats meat again", 1),
         memory_file("people/Tennis", "Jonas plays tennis again", 2),
-    ])  # fmt: skip
+    ]  # fmt: skip
     view = StandInView(files)
     view.cosines = lambda one, other: 0.7 if "tennis" not in one + other else 0.4
     plan, _ = view.run(supersede)

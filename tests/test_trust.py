@@ -46,12 +46,10 @@ def reminder(**properties: Value) -> dict[str, object]:
 
 def test_what_a_person_approved_takes_in_nothing_and_goes_into_nothing() -> None:
     view = StandInView(
-        dict(
-            [
-                memory_file("preferences/One", WISH, 9, agent="claude"),
-                memory_file("preferences/Two", f"{WISH}\n\n{EVIL}", 5, agent="claude"),
-            ]
-        )
+        [
+            memory_file("preferences/One", WISH, 9, agent="claude"),
+            memory_file("preferences/Two", f"{WISH}\n\n{EVIL}", 5, agent="claude"),
+        ]
     )
     assert view.run(merge)[0].changes, "these two are not alike enough to test anything"
     for approved in ("vaultmem/preferences/One.md", "vaultmem/preferences/Two.md"):
@@ -59,7 +57,7 @@ def test_what_a_person_approved_takes_in_nothing_and_goes_into_nothing() -> None
         assert view.run(merge)[0].changes == ()
     person = memory_file("preferences/One", WISH, 9)
     listed = memory_file("preferences/Two", f"{WISH}\n\n{EVIL}", 5, agent=["claude"])
-    assert StandInView(dict([person, listed])).run(merge)[0].changes == ()
+    assert StandInView([person, listed]).run(merge)[0].changes == ()
 
 
 def told(vault: Vault, name: str, given: dict[str, object]) -> str:
