@@ -114,17 +114,6 @@ def _is_ours(entry: Json, harness: Harness) -> bool:
     return bool(places) and any("vaultmem" in word for word in words[: places[0]])
 
 
-# --- JSON
-
-
-def _put_json(text: str, key: str, entry: Json) -> str:
-    return put(text, {key: {NAME: entry}})
-
-
-def _take_json(text: str, key: str) -> str:
-    return take(text, find(text, parse(text), key, NAME)[1])
-
-
 # --- TOML
 
 _FIELD = re.compile(r"[ \t]*[\"']?(\w+)[\"']?[ \t]*=")
@@ -194,7 +183,11 @@ def _table(text: str, key: str) -> tuple[int, int, list[str]]:
     return start, end, lines
 
 
-_JSON = _Form(lambda text: parse(text).value, _put_json, _take_json)
+_JSON = _Form(
+    lambda text: parse(text).value,
+    lambda text, key, entry: put(text, {key: {NAME: entry}}),
+    lambda text, key: take(text, find(text, parse(text), key, NAME)[1]),
+)
 _TOML = _Form(tomllib.loads, _put_toml, _take_toml)
 
 

@@ -70,10 +70,6 @@ class Item(NamedTuple):
         """The name of its file."""
         return f"{self.number:020d}-{self.id}.json"
 
-    def answered_as(self, other: Item) -> bool:
-        """Whether its answer is the same as another item's."""
-        return (self.assistant, self.finished) == (other.assistant, other.finished)
-
 
 class Turns:
     """The queue in a folder. Any thread of any process may use it. Raises StateError if it cannot be written."""
@@ -180,9 +176,11 @@ class Turns:
             yield is_ours
 
     def _is_changed(self, item: Item) -> bool:
-        """Whether its file has changed since it was read. The caller holds the lock."""
+        """Whether another answer was stored since it was read. The caller holds the lock."""
         now = self._read(item.name)
-        return now is not None and not now.answered_as(item)
+        if now is None:
+            return False
+        return (now.assistant, now.finished) != (item.assistant, item.finished)
 
     def _next_number(self, at: float) -> int:
         """A number higher than any in the queue, even when the clock was set back."""

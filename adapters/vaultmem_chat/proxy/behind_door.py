@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vaultmem_server import http_app as at_door
@@ -82,10 +83,7 @@ class _Clients:
                     self._door.audit.write(caller, vault, "chat", status)
             return response
 
-        async def outer(request: Request) -> Response:
-            return await in_form(request, inner)
-
-        return outer
+        return partial(in_form, endpoint=inner)
 
     def _reached(self, vault: str, caller: Caller) -> dict[str, Endpoint]:
         from vaultmem_chat.proxy.proxy_app import chat_with, forward_to

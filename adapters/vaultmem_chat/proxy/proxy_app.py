@@ -46,7 +46,6 @@ def build(
     app = Starlette(
         routes=[
             *(Route(f"/v1{chat.form.path}", chat_with(chat), methods=["POST"]) for chat in chats),
-            Route("/v1/models", forward_to(server), methods=["GET"]),
             Route("/v1/{rest:path}", forward_to(server), methods=list(METHODS)),
             Route("/health", health, methods=["GET"]),
         ],
