@@ -83,15 +83,14 @@ def connect(args: Namespace, output: Output) -> int:
         raise VaultmemError(f"{folder} leads out of the vault")
     texts = {name: file_text("vaultmem_web", f"obsidian/{name}") for name in _FILES}
     files = {folder / name: text.replace("PORT", str(PORT)) for name, text in texts.items()}
-    there = [path for path in files if path.exists()]
-    is_ours = not there or _is_ours(folder)
-    if not (is_ours or args.remove):
-        raise VaultmemError(f"{folder} holds another plugin; nothing was written")
-    old = {path: path.read_text("utf-8", "replace") for path in there}
+    old = {path: path.read_text("utf-8", "replace") for path in files if path.exists()}
+    is_ours = not old or _is_ours(folder)
     if args.remove:
-        done = there if is_ours else []
-    else:
+        done = [*old] if is_ours else []
+    elif is_ours:
         done = [path for path, text in files.items() if old.get(path) != text]
+    else:
+        raise VaultmemError(f"{folder} holds another plugin; nothing was written")
     if not args.dry_run:
         _remove(done) if args.remove else _write({path: files[path] for path in done})
     deed = "removed" if args.remove else "written"
