@@ -25,9 +25,7 @@ PRESENCE_WEIGHTS = {"body": 1.2, "near": 0.8, "label": 3.5}
 FREQUENT = 0.25
 FREQUENT_WEIGHT = 1.5
 # The same for phrases (pairs of CJK characters, quoted words), which only BM25 can score.
-PHRASE_WEIGHTS = {
-    "body": 2.0, "near": 0.8, "title": 1.2, "heading": 0.3, "label": 2.0, "tag": 0.6, "path": 0.2,
-}  # fmt: skip
+PHRASE_WEIGHTS = {**FIELD_WEIGHTS, "body": 2.0, "near": 0.8, "label": 2.0}
 ADJACENT_WEIGHT = 1.3  # points per unit of rarity() for all words of a query side by side
 LONGEST_ADJACENT = 6  # words of such a query; longer ones are sentences
 CHARACTER_WEIGHT = 0.3  # a single CJK character, in addition to its pairs
