@@ -332,3 +332,25 @@ def test_every_door_marks_what_it_tells_last(kept: Path) -> None:
         ]
         assert marked == [False, False, True, True]
         assert [bool(one.get("archived")) for one in said["data"]["results"]] == marked
+
+
+def test_what_is_newer_about_the_same_is_found_by_meaning(vault: Path, write: Write) -> None:
+    """Even if it has no word of the question, and only for who may see it."""
+    remembered(vault, write, [
+        ("people/A.md", "created_at: 2026-01-01", "That's it, I've stopped smoking the pipe as of New Year's Day"),
+        ("people/B.md", "created_at: 2026-02-01", "The allotment is number 23, down by the river"),
+        ("people/C.md", "created_at: 2026-02-02", "My daughter teaches chemistry in Leeds"),
+        ("people/D.md", "created_at: 2026-02-03", "Zeitler sells limestone at 640 a cubic metre"),
+        ("people/E.md", "created_at: 2026-03-01", "Back on the pipe again, god help me"),
+        ("people/F.md", "created_at: 2026-03-02\nscope: agent:codex", "Back on the pipe again, he told Codex alone"),
+        ("people/G.md", "created_at: 2026-03-03\nprivate: true", "Back on the pipe again, which nobody may know"),
+    ])  # fmt: skip
+    with Vault(str(vault)) as opened:
+        opened.embed()
+    question = {"query": "Do I smoke?", "notes": False, "by": "claude"}
+    without = titles(vault, **question, without=["newer"])
+    assert "A" in without
+    assert "E" not in without
+    told = titles(vault, **question, without=[])
+    assert told.index("E") == told.index("A") - 1
+    assert not {"F", "G"} & {*told}

@@ -1,5 +1,7 @@
 """The laws of a recall's steps: each is a function of candidates, and none drops what it must keep."""
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,7 @@ from tests.conftest import Write
 from vaultmem import Vault
 from vaultmem.memories.access import Origin
 from vaultmem.memories.model import TYPES, Aging
-from vaultmem.recall import recall_candidate, recall_text
+from vaultmem.recall import newer, recall_candidate, recall_text
 from vaultmem.recall.criteria import STEPS, Criteria
 from vaultmem.recall.recall_candidate import Candidate
 from vaultmem.search.cache import CatalogCache
@@ -284,49 +286,32 @@ def test_a_preference_far_from_the_question_is_not_first(parts: dict[str, float]
     for score, order in ((0.2, [fact, wish]), (0.6, [wish, fact])):
         pair = [fact, wish._replace(score=score)]
         chosen = recall_text.within(pair, 4, 1_000, counted)
-        told = recall_text.arrange(chosen, lambda _old, _new, _far: False).items
+        told = recall_text.preferences_first(chosen).items
         assert [one.path for one, _ in told] == [one.path for one in order]
 
 
-@given(ranked)
-def test_to_arrange_loses_nothing(found: list[Candidate]) -> None:
-    chosen = recall_text.within(found, 9, 200, counted)
-    for clash in (lambda *_: False, lambda *_: True):
-        told = recall_text.arrange(chosen, clash)
-        assert sorted(told.items, key=lambda each: each[0].path) == sorted(
-            chosen.items, key=lambda each: each[0].path
-        )
-        assert told._replace(items=[]) == chosen._replace(items=[])
+@given(ranked, st.randoms())
+def test_what_is_newer_comes_first_and_nothing_is_lost(
+    found: list[Candidate], random: Random
+) -> None:
+    keys = list(dict.fromkeys(one.key for one in found))
+    others = [Candidate(f"{n}.md", 1, 1, "x", created=n) for n in range(3)]
+    pool = [*{one.key: one for one in found}.values(), *others]
+    pairs = {key: [new for new in pool if random.random() < 0.2 and new.key != key] for key in keys}
+    told = [one.key for one in newer.newest_first(found, pairs)]
+    added = {new.key for news in pairs.values() for new in news}
+    assert len(told) == len(set(told))
+    assert set(keys) <= set(told) <= set(keys) | added
+    assert newer.newest_first(found, {}) == list({one.key: one for one in found}.values())
 
 
-def test_what_two_newer_ones_may_contradict_stands_below_both() -> None:
-    days = {"new": 3, "cat": 1, "old": 2, "newest": 4}
-    found = [
-        Candidate(text, 1, 1, text, created=days[text]) for text in ("new", "cat", "newest", "old")
-    ]
-    pairs = {("old", "new"), ("old", "newest")}
-    chosen = recall_text.within(found, 9, 1_000, counted)
-    told = recall_text.arrange(chosen, lambda old, new, _far: (old, new) in pairs).items
-    assert [one.content for one, _ in told] == ["new", "cat", "newest", "old"]
-
-
-def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
+def test_what_is_newer_about_the_same_comes_right_before_it() -> None:
     texts = [("port 8000", 1), ("a cat", 9), ("port 9000", 3), ("a dog", 2), ("port 7000", 2)]
-    found = [Candidate(f"{n}.md", 1, 1, text, created=day) for n, (text, day) in enumerate(texts)]
-    page = found[0]._replace(path="page.md", created=9, note=True)
-    turn = found[0]._replace(path="turn.md", created=9, turn=True)
-    asked: list[tuple[str, str]] = []
-
-    def clash(old: str, new: str, _far: bool) -> bool:
-        asked.append((old, new))
-        return old.startswith("port") and new.startswith("port")
-
-    told = recall_text.arrange(
-        recall_text.within([*found, page, turn], 9, 1_000, counted), clash
-    ).items
-    assert [one.content for one, _ in told] == [
-        "port 9000", "port 7000", "port 8000", "a cat", "a dog", "port 8000", "port 8000",
-    ]  # fmt: skip
-    assert [one.path for one, _ in told[-2:]] == ["page.md", "turn.md"]  # they keep their places
-    assert ("port 8000", "port 9000") in asked  # the older one first
-    assert ("port 9000", "port 8000") not in asked
+    found = {text: Candidate(text, 1, 1, text, created=day) for text, day in texts}
+    away = Candidate("away", 1, 1, "port 6000", created=4)
+    pairs = {
+        "port 8000": [away, found["port 9000"], found["port 7000"]],
+        "port 7000": [found["port 9000"]],
+    }
+    told = [one.content for one in newer.newest_first(found.values(), pairs)]
+    assert told == ["port 6000", "port 9000", "port 7000", "port 8000", "a cat", "a dog"]

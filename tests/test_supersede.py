@@ -16,12 +16,10 @@ from tests.cli_run import ran
 from tests.stand_in_view import NOW, StandInView, memory_file
 from vaultmem import Vault
 from vaultmem.dreams import paraphrase
-from vaultmem.dreams.endings import may_update
 from vaultmem.dreams.short_texts import is_event, is_working_note, read
 from vaultmem.dreams.supersede import (
     REPLACES,
     SAME,
-    may_contradict,
     relations,
     supersede,
 )
@@ -51,6 +49,12 @@ SHORT = st.text(alphabet="ab 12.是不小王说:“", max_size=40)
 OTHERS = ["The roof leaks", "Tom works at Siemens"]
 
 
+def is_named(old: str, new: str) -> bool:
+    """Whether the person is asked which of the two holds."""
+    (relation,) = relations(new, [old])
+    return relation.contradicts or relation.is_doubtful
+
+
 @pytest.mark.parametrize(("kind", "old", "new"), rows("relations.tsv"))
 def test_only_a_change_an_end_or_a_value_replaces(kind: str, old: str, new: str) -> None:
     """Alone and among others. What is "named" may be a change, and is left to the person."""
@@ -59,7 +63,7 @@ def test_only_a_change_an_end_or_a_value_replaces(kind: str, old: str, new: str)
     beside = [one.kind for one in relations(new, [OTHERS[0], old, OTHERS[1]])]
     assert beside == ["apart", wanted, "apart"]
     if kind != REPLACES:
-        assert may_contradict(old, new) == (kind == "named")
+        assert is_named(old, new) == (kind == "named")
 
 
 def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None:
@@ -129,12 +133,6 @@ def test_any_texts_compare_and_repetition_replaces_nothing(olds: list[str], new:
 ])  # fmt: skip
 def test_only_a_date_has_a_year_beside_other_numbers(text: str, numbers: set[str]) -> None:
     assert read(text).numbers == numbers
-
-
-def test_a_name_that_begins_both_texts_shows_in_another() -> None:
-    pair = "Lea isn't speaking to us any more", "Lea called, all is well again"
-    assert may_update(*pair, ["My best friend is Lea"])
-    assert not may_update(*pair, ["We leased a car"])
 
 
 def test_kinds() -> None:
@@ -297,8 +295,8 @@ def test_who_is_called_so_has_that_name_and_of_several_it_is_true_of_each() -> N
         ("The name of Anne's sister is Marta", called),
     ):
         assert [relation.kind for relation in relations(new, [old])] == ["same"]
-        assert not may_contradict(old, new)
-    assert may_contradict(called, "Anne's sister's name is Greta")
+        assert not is_named(old, new)
+    assert is_named(called, "Anne's sister's name is Greta")
     (moved,) = relations("Ben and Clara moved to Bergen", ["Clara lives in Oslo"])
     assert moved.contradicts
 

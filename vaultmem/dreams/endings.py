@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from vaultmem.dreams.short_texts import (
     CAP,
@@ -20,7 +20,6 @@ from vaultmem.dreams.short_texts import (
     stems_of,
     subject,
     tokens_of,
-    widespread,
     words_of,
 )
 from vaultmem.plugins import language
@@ -31,8 +30,6 @@ _ENDED, _OVER, _LISTED = map(form, ("ended", "over", "listed"))
 _PURPOSE, _OWNED = form("purpose"), form("owned")
 _HANDED, _NOT_HELD, _AMOUNT = form("handed"), form("not_held"), form("amount")
 _LITTLE = 2  # words
-_BEGINNING = 6  # letters
-_MOST = 0.5  # of the texts of an answer, which share the words of its question
 _ONE_TIME, _THIS_TIME, EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
 _NOT_RUNNING, _PLANNED, _ANOTHER = form("not_running"), form("planned"), form("another")
 
@@ -125,23 +122,9 @@ def _is_reversed(old: str, new: str) -> bool:
     return _denies(new, old) or (bool(CUES.search(new[:CAP])) and _denies(old, new, least=1))
 
 
-def may_update(old: str, new: str, among: Sequence[str]) -> bool:
-    """Whether the newer text speaks of a change or an end, and names what the older one does, other than in words that
-    many of the texts have `among` which the two stand."""
-    old, new = old[:CAP], new[:CAP]
-    if not (CUES.search(new) or _OVER.search(new)):
-        return False
-    shared = (stems_of(old) & stems_of(new)) - widespread(among, _MOST) | parts(
-        stems_of(new), stems_of(old), _BEGINNING
-    )
-    # A name that begins both stands within the sentence in another text.
-    names = frozenset[str]().union(*(read(text[:CAP]).names for text in (old, new, *among)))
-    return len(shared) > 1 or not shared.isdisjoint(names)
-
-
-def parts(words: frozenset[str], others: frozenset[str], least: int = 3) -> frozenset[str]:
-    """The words of at least so many letters that begin one of the others: "bed" of "bedtime"."""
-    longer = [word for word in words if len(word) >= least]
+def parts(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
+    """The words, if not very short, that begin one of the others: "bed" of "bedtime"."""
+    longer = [word for word in words if len(word) > 2]
     return frozenset(
         word for word in longer if any(other.startswith(word) for other in others - words)
     )

@@ -182,20 +182,6 @@ def alike(old: str, new: str) -> float:
     return len(a & b) / max(1, len(a | b))
 
 
-def may_contradict(old: str, new: str) -> bool:
-    """Whether two texts probably speak of the same thing and say different things about it, or the newer one ends what
-    the older states."""
-    if max(len(old), len(new)) > CAP:
-        return False
-    old, new = plain(old), plain(new)
-    if endings.without_ended(new, old) != new:
-        return True
-    if stems(old).isdisjoint(stems(new)) and not (facts(old) and facts(new)):
-        return False
-    pair = Relation(old, new, None, features(old, new, is_nearest=True))
-    return pair.contradicts or pair.is_doubtful
-
-
 def properties(text: str) -> str:
     """The words for what a text states ("lives in" for "moved to Porto"), which older texts may use instead."""
     return " ".join(dict.fromkeys(fact.property for fact in facts(text[:CAP])))

@@ -21,7 +21,9 @@ LONGEST = 20_000  # characters of a question
 BUDGET, TOP_K = 2000, 50
 LEAST_CANDIDATES, MOST_CANDIDATES = 20, 120
 TIMES_K = 4  # candidates per result
-STEPS = tuple("meaning filters hop fit rerank recency confidence mmr preferences budget".split())
+STEPS = tuple(
+    "meaning filters hop fit rerank recency confidence mmr newer preferences budget".split()
+)
 
 LAMBDA = 0.7
 RECENCY_WEIGHT = 0.2

@@ -143,15 +143,32 @@ class Run:
 
     def carry_out(self) -> None:
         """Run all steps."""
-        candidates = self._step("hop", self._second_round, self._candidates())
-        candidates = self._score(self._step("fit", self._relevant, candidates))
+        pool = self._step("hop", self._second_round, self._candidates())
+        candidates = self._score(self._step("fit", self._relevant, pool))
         candidates = self._step("recency", self._recency, candidates)
         candidates = best_first(self._step("confidence", self._confidence, candidates))
         candidates = self._step("mmr", self._diversity, candidates)
         if language().asks_latest(self.criteria.query):
             candidates = recall_candidate.latest_first(candidates)
             self._say("latest", "of what fits, the latest first", candidates)
+        elif self.criteria.past is None:
+            candidates = self._step("newer", partial(self._after_newer, pool), candidates)
         self._budget(self._with_archive(candidates))
+
+    def _after_newer(self, pool: Iterable[Candidate], candidates: list[Candidate]) -> Result:
+        """Each memory after what is probably newer about the same, whether or not it answers the question."""
+        best = [item for item in candidates if item.states]
+        if not best:
+            return candidates, "no memory answers"
+        from vaultmem.recall import newer
+
+        if self.look.semantic:
+            read = partial(self._sources.allowed, self.look, self.criteria)
+            found = newer.by_meaning(self.look.searcher, self._sources.folder, best, read)
+        else:
+            found = newer.among(best, [item for item in best_first(pool) if item.states])
+        did = f"{len(found):,} listed after what is newer about the same"
+        return newer.newest_first(candidates, found), did
 
     def _step(
         self, name: str, work: Callable[[list[Candidate]], Result], candidates: list[Candidate]
@@ -341,11 +358,9 @@ class Run:
         chosen = recall_text.within(candidates, self.criteria.top_k, self.criteria.room, _count)
         items = [item for item, _ in chosen.items]
         if self._wants("preferences"):
-            texts = tuple(item.content for item in items if item.id)
-            chosen = recall_text.arrange(chosen, partial(_may_contradict, texts=texts))
+            chosen = recall_text.preferences_first(chosen)
             pinned = [item for item in items if item.is_preference]
-            did = "listed first; possible contradictions side by side, newest first"
-            self._say("preferences", did, pinned)
+            self._say("preferences", "listed first", pinned)
         self.chosen = chosen
         text = f"{chosen.tokens:,} of {self.criteria.room:,} tokens, {chosen.skipped} did not fit"
         self._say("budget", text if self._wants("budget") else f"{chosen.tokens:,} tokens", items)
@@ -371,14 +386,6 @@ class Run:
 
     def _say(self, step: str, did: str, left: Sequence[Candidate]) -> None:
         self.steps.append({"step": step, "did": did, "left": len(left)})
-
-
-def _may_contradict(older: str, newer: str, is_far: bool, texts: Sequence[str]) -> bool:
-    """Whether one of these texts may say otherwise than an older one; if it answers far worse, only as a change."""
-    from vaultmem.dreams import endings, supersede  # only if two memories answer
-
-    may = not is_far and supersede.may_contradict(older, newer)
-    return may or endings.may_update(older, newer, texts)
 
 
 def _count(item: Candidate) -> int:

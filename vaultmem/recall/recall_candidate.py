@@ -69,6 +69,12 @@ class Candidate(NamedTuple):
         return not self.note and self.vouched and self.memory_type == "procedural"
 
     @property
+    def states(self) -> bool:
+        """Whether it is a memory that states what holds now."""
+        is_memory = bool(self.id) and not (self.note or self.turn or self.remind)
+        return is_memory and self.until is None and not self.archived
+
+    @property
     def is_page(self) -> bool:
         """Whether it is a block of a note and not a turn of a conversation."""
         return self.note and not self.turn

@@ -36,7 +36,7 @@ from vaultmem.notes.places import (
 )
 from vaultmem.recall import archive
 from vaultmem.recall.criteria import Criteria
-from vaultmem.recall.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate
+from vaultmem.recall.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, reason
 from vaultmem.search import cache
 from vaultmem.search.query import Ask, Hit, parse, plain
 from vaultmem.search.rank import content_words
@@ -155,6 +155,11 @@ class Sources:
             if candidate is None or not candidate.archived:
                 return candidate
         return None
+
+    def allowed(self, look: Look, criteria: Criteria, paths: Iterable[str]) -> list[Candidate]:
+        """The memories with these paths that may be recalled."""
+        there = (self._memory(look, *item) for item in look.searcher.texts.read(paths).items())
+        return [item for item in there if item and not reason(item, criteria)]
 
     def _with_id(self, look: Look, id_: str) -> Candidate | None:
         rows = look.searcher.catalog.db.execute(_BY_ID, (*below(self.folder), id_)).fetchall()

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     Count = Callable[[Candidate], int]
 
-# Whether a newer text, which may answer far worse, may say otherwise than an older one.
-Clash = Callable[[str, str, bool], bool]
-PINNED = 0.5  # share of a better score above which a preference or a newer text comes first
+PINNED = 0.5  # share of a better score above which a preference comes first
 MOST_NAMED = 3  # commands that approve or include
 OPEN, CLOSE = "<memory>", "</memory>"
 _UNSEEN = "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]*"
@@ -230,24 +228,10 @@ def without_lines(item: Candidate, other: Candidate) -> Candidate:
     return item._replace(line=line, end_line=line + len(rest) - 1, content="\n".join(rest))
 
 
-def arrange(chosen: Chosen, clash: Clash) -> Chosen:
-    """The same with preferences first, unless there is a far better answer, and with possible contradictions side by
-    side, newest first. Notes and turns of conversations keep their places: only memories state what holds."""
+def preferences_first(chosen: Chosen) -> Chosen:
+    """The same with preferences first, unless there is a far better answer."""
     least = PINNED * max((item.score for item, _ in chosen.items), default=0.0)
     first = sorted(
         chosen.items, key=lambda pair: not (pair[0].is_preference and pair[0].score >= least)
     )
-    results: list[tuple[Candidate, int]] = []
-    for item, tokens in first:
-        beside = [at for at, (other, _) in enumerate(results) if _clash(other, item, clash)]
-        older = [at for at in beside if results[at][0].created < item.created]
-        last = beside[-1] + 1 if beside else len(results)
-        results.insert(older[0] if older else last, (item, tokens))
-    return chosen._replace(items=results)
-
-
-def _clash(one: Candidate, other: Candidate, clash: Clash) -> bool:
-    old, new = sorted((one, other), key=lambda item: item.created)
-    before, after = (item.parts.get("search", item.score) - item.extra for item in (old, new))
-    is_apart = any(item.note or item.turn or item.until is not None for item in (old, new))
-    return not is_apart and clash(old.content, new.content, after < PINNED * before)
+    return chosen._replace(items=first)
