@@ -281,12 +281,12 @@ def test_colours_and_order_on_a_terminal(indexed: Path) -> None:
 def test_only_work_that_can_be_resumed_says_so_when_interrupted(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_args: object, output: Output) -> int:
+    def interrupted(_declared: object, _args: object, output: Output) -> int:
         if has_progress:
             output.bar()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("vaultmem.commands.rendering.run", interrupted)
+    monkeypatch.setattr("vaultmem.cli._carry_out", interrupted)
     for has_progress in (True, False):
         ended = ran("tasks", "--vault", str(indexed), "--format", "text")
         assert ended.code == 130

@@ -7,11 +7,13 @@ import sys
 
 from vaultmem import __version__
 from vaultmem.api.verbs import (
+    COMMAND,
     GROUPS,
     LOOK_AFTER,
     commands,
     every,
     own,
+    resolve_command,
     verb,
 )
 
@@ -19,9 +21,11 @@ __all__ = ["entry", "main", "usage"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import SimpleNamespace as Namespace
     from typing import NoReturn
 
     from vaultmem.api.verbs import Verb
+    from vaultmem.output import Output
 
 _ENDING = """
 The vault is --vault FOLDER, else VAULTMEM_VAULT, else the vault at or above the working directory,
@@ -214,7 +218,6 @@ def _fail(words: list[str], message: str, code: int) -> int:
 def _run_command(declared: Verb, name: str, words: list[str]) -> int:
     from vaultmem.client import is_terminal
     from vaultmem.commands.parsing import asks_for_help, parse, requested_format
-    from vaultmem.commands.rendering import run
     from vaultmem.errors import UsageError, VaultmemError
     from vaultmem.output import Output, OutputError, Paged
 
@@ -232,7 +235,7 @@ def _run_command(declared: Verb, name: str, words: list[str]) -> int:
             and "--batch" not in words
         )
         output = Paged(args.format) if is_paged else Output(args.format)
-        code = run(args, output)
+        code = _carry_out(declared, args, output)
         sys.stdout.flush()
     except VaultmemError as error:
         output.error(str(error))
@@ -259,6 +262,20 @@ def _run_command(declared: Verb, name: str, words: list[str]) -> int:
         if isinstance(output, Paged):
             output.close()
     return code
+
+
+def _carry_out(declared: Verb, args: Namespace, output: Output) -> int:
+    """Run a command in this process. Returns the exit code."""
+    from vaultmem.api.params import at_door
+    from vaultmem.commands.rendering import params_and_stdin, progress_bar, show, vault_of
+
+    with at_door(COMMAND):
+        if declared.command:
+            return int(resolve_command(declared.command)(args, output))
+        with vault_of(args, output) as vault, progress_bar(output):
+            answer = vault.ask(args.command, **params_and_stdin(args))
+        show(answer, args, output)
+    return 0
 
 
 def _message(error: BaseException) -> str:

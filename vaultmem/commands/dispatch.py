@@ -16,10 +16,10 @@ from vaultmem import __version__, config
 from vaultmem.api import Vault, rpc
 from vaultmem.api.params import Declared, at_door, in_json
 from vaultmem.api.rpc import Request, RequestError
-from vaultmem.api.verbs import JSON, Param, commands
+from vaultmem.api.verbs import COMMAND, JSON, Param, commands, find_verb, resolve_command
 from vaultmem.commands import tool_calls
 from vaultmem.commands.parsing import from_params, parse
-from vaultmem.commands.rendering import run
+from vaultmem.commands.rendering import ask
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import GARBAGE, TYPE_CHECKING
@@ -191,7 +191,7 @@ class _Dispatcher:
     def _carry_out(self, args: Namespace, output: Output) -> int:
         try:
             with self._host.vault() as args.vault:
-                return run(args, output)
+                return _run(args, output)
         except (UsageError, StateError):  # the caller may do better, and explains it better
             raise
         except VaultmemError as error:
@@ -220,8 +220,17 @@ def _plain(work: Callable[[], object]) -> Answer:
 def _answer(vault: Vault, name: str, params: JsonObject) -> object:
     output, args = Captured(), from_params(name, params)
     args.vault = vault
-    run(args, output)
+    _run(args, output)
     return output.value
+
+
+def _run(args: Namespace, output: Output) -> int:
+    """Run a command with an open vault. Returns its exit code."""
+    verb = find_verb(args.command)
+    with at_door(COMMAND):
+        if verb.command:
+            return int(resolve_command(verb.command)(args, output))
+        return ask(args, output)
 
 
 def _refusal(why: str) -> RequestError:

@@ -47,21 +47,10 @@ def show(answer: Any, args: Namespace, output: Output) -> None:
         resolve_command(verb.remarks)(answer, output)
 
 
-def run(args: Namespace, output: Output) -> int:
-    """Run a command: its function, or else its verb. Returns the exit code."""
-    from vaultmem.api.params import at_door
-
-    verb = find_verb(args.command)
-    with at_door(COMMAND):
-        return (
-            int(resolve_command(verb.command)(args, output)) if verb.command else ask(args, output)
-        )
-
-
 def ask(args: Namespace, output: Output) -> int:
     """Ask a command's verb, and print its answer. Returns the exit code."""
-    with vault_of(args, output) as vault, progress_bar(output):
-        answer = vault.ask(args.command, **params_and_stdin(args))
+    with vault_of(args, output) as vault:
+        answer = vault.ask(args.command, **params_of(args.command, args))
     show(answer, args, output)
     return 0
 
