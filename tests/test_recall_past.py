@@ -344,6 +344,7 @@ def test_what_is_newer_about_the_same_is_found_by_meaning(vault: Path, write: Wr
         ("people/E.md", "created_at: 2026-03-01", "Back on the pipe again, god help me"),
         ("people/F.md", "created_at: 2026-03-02\nscope: agent:codex", "Back on the pipe again, he told Codex alone"),
         ("people/G.md", "created_at: 2026-03-03\nprivate: true", "Back on the pipe again, which nobody may know"),
+        ("people/H.md", "created_at: 2026-03-04", "Shall I be back on the pipe again?"),
     ])  # fmt: skip
     with Vault(str(vault)) as opened:
         opened.embed()
@@ -354,3 +355,4 @@ def test_what_is_newer_about_the_same_is_found_by_meaning(vault: Path, write: Wr
     told = titles(vault, **question, without=[])
     assert told.index("E") == told.index("A") - 1
     assert not {"F", "G"} & {*told}
+    assert "H" not in told[: told.index("A")]

@@ -72,7 +72,8 @@ class Candidate(NamedTuple):
     def states(self) -> bool:
         """Whether it is a memory that states what holds now."""
         is_memory = bool(self.id) and not (self.note or self.turn or self.remind)
-        return is_memory and self.until is None and not self.archived
+        is_question = self.content.rstrip()[-1:] in "?？"
+        return is_memory and self.until is None and not (self.archived or is_question)
 
     @property
     def is_page(self) -> bool:
