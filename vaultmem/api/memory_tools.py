@@ -212,8 +212,8 @@ def remind(vault: Vault, call: Call) -> Outcome:
     done = "reminds on" if record["created"] else "already exists, and reminds on"
     also = cast("list[str]", record.get("also", []))
     data |= {"also": also} if also else {}
-    every = " and ".join(sorted([str(record["remind"]), *also]))
-    when = ", ".join(filter(None, [every, str(record.get("repeat") or "")]))
+    times = " and ".join(sorted([str(record["remind"]), *also]))
+    when = ", ".join(filter(None, [times, str(record.get("repeat") or "")]))
     title = f"{quote(str(record['title']))} ({facts({**record, 'remind': '', 'repeat': ''})})"
     return Outcome(f"{done} {when}: {title}{_clashes(record, data)}", data)
 

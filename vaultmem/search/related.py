@@ -98,11 +98,9 @@ def _by_words(searcher: Searcher, note: int, words: dict[str, str]) -> Points:
     hits = searcher.keyword.search(_any_of(list(words), [note], all_but=True), 200)
     totals: dict[int, float] = {}
     seen: Counter[int] = Counter()
-    for (
-        block,
-        score,
-    ) in hits.items():  # each further block of a note counts half as much as the one before
+    for block, score in hits.items():
         other = block >> ORD_BITS
+        # Each further block of a note counts half as much as the one before.
         totals[other] = totals.get(other, 0.0) + score / 2 ** seen[other]
         seen[other] += 1
     highest = max(totals.values(), default=1.0)

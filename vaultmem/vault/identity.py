@@ -113,9 +113,8 @@ def _put(state: str, vault: str) -> None:
     os.rename(state, state_path)
     manifest = f"{state_path}/{MANIFEST}"
     if content := read_json(manifest):
-        with contextlib.suppress(
-            OSError
-        ):  # a full disk; a later copy may then take this state, too
+        # On a full disk it stays; a later copy may then take this state, too.
+        with contextlib.suppress(OSError):
             replace_private(manifest, json.dumps({**content, "vault": vault}), sync=True)
 
 
