@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vaultmem.search.search import Searcher
 
 BEST = 12  # memories of an answer for which newer ones are looked for
+ROUNDS = 4  # how often also for those newer ones themselves
 NEIGHBOURS = 6  # newer memories compared with each
 OTHERS = 3  # memories before the newer one that resemble it most
 # Log odds. Above the first, two of three pairs are right in a story that the weights do not come from.
@@ -85,7 +86,8 @@ def by_meaning(
     answers = {item.key for item in best}
     pairs: list[Pair] = []
     fresh, done = [*memories], {*memories}
-    while True:
+    found: Newer = {}
+    for _ in range(ROUNDS):
         pairs += timeline.pairs(fresh)
         unread = {pair.new: None for pair in pairs if pair.new not in memories}
         memories |= {item.key: item for item in read(unread) if item.states}
@@ -93,7 +95,8 @@ def by_meaning(
         fresh = [item.key for items in found.values() for item in items if item.key not in done]
         done.update(fresh)
         if not fresh:
-            return found
+            break
+    return found
 
 
 class Timeline:
