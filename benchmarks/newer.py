@@ -49,9 +49,9 @@ def rows(story: Path, embedder: Embedder | None) -> Rows:
     else:
         similar, model = by_words(ordered), newer.BY_WORDS
     pairs = newer.all_pairs(ordered, similar, model)
-    found = [*newer.signs(pairs, {item.key: item for item in ordered})]
-    is_change = [(pair.old, pair.new) in changes for pair, _ in found]
-    return np.array([sign for _, sign in found], float), np.array(is_change, float)
+    judged = [*newer.signs(pairs, {item.key: item for item in ordered})]
+    is_change = [(pair.old, pair.new) in changes for pair, _ in judged]
+    return np.array([sign for _, sign in judged], float), np.array(is_change, float)
 
 
 def fit(parts: list[Rows]) -> NDArray[np.float64]:
@@ -77,10 +77,10 @@ def main() -> None:
     options = parser.parse_args()
     embedder = Embedder(resolve_model("default", options.models))
     for how, by in (("meaning", embedder), ("words", None)):
-        found = {name: rows(story, by) for name, story in STORIES.items()}
-        known = [part for name, part in found.items() if name != HELD]
-        for name, (signs, change) in found.items():
-            others = [part for part in known if part is not found[name]]
+        parts = {name: rows(story, by) for name, story in STORIES.items()}
+        known = [part for name, part in parts.items() if name != HELD]
+        for name, (signs, change) in parts.items():
+            others = [part for part in known if part is not parts[name]]
             weights = fit(others)
             odds = signs @ weights[:-1] + weights[-1]
             above = [odds > least for least in (newer.LIKELY, newer.SUSPECTED)]

@@ -47,7 +47,7 @@ def models(scripted_llm: ScriptedLlm) -> Models:
     return Models(scripted_llm)
 
 
-def asked(
+def extraction(
     schema: dict[str, object] | None = None, purpose: str = "facts", most: int = 99
 ) -> Question:
     messages = (Message("system", "You find facts."), Message("user", "My wife is Anne. 你好"))
@@ -57,7 +57,7 @@ def asked(
 def failed(model: Llm | Budget, question: Question | None = None) -> str:
     """The one line in which a model says why it has no answer."""
     with pytest.raises(LlmError) as error:
-        model.ask(question or asked())
+        model.ask(question or extraction())
     said = str(error.value)
     assert "\n" not in said
     assert len(said) < 500

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from tests.agent_run import until
-from tests.llm_run import SECRET, Models, asked, failed, models, nothing_known
+from tests.llm_run import SECRET, Models, extraction, failed, models, nothing_known
 from tests.scripted_llm import ScriptedLlm
 from tests.scripted_replies import as_json, hang, hang_up, huge, raw, status, text, too_many
 from vaultmem import config
@@ -26,7 +26,7 @@ PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "require
 
 def test_a_plain_question(models: Models) -> None:
     models.llm.play(text("  Anne is their wife. \n"))
-    assert models().ask(asked()) == "Anne is their wife."
+    assert models().ask(extraction()) == "Anne is their wife."
     (request,) = models.llm.requests
     assert request.path == "/v1/chat/completions"
     assert request.data == {
@@ -56,7 +56,7 @@ def test_the_url_with_or_without_its_end(scripted_llm: ScriptedLlm, tail: str) -
     )
     model = llm.open_model(settings)
     assert model
-    assert model.ask(asked()) == "OK"
+    assert model.ask(extraction()) == "OK"
     assert scripted_llm.requests[0].path == "/v1/chat/completions"
 
 
@@ -79,10 +79,10 @@ def test_the_settings_and_who_goes_before_them(
     )
     assert model
     assert other
-    assert model.ask(asked(FACTS)) == []
-    assert other.ask(asked()) == "b"
+    assert model.ask(extraction(FACTS)) == []
+    assert other.ask(extraction()) == "b"
     with pytest.raises(LlmError, match="answers 500"):
-        model.ask(asked())
+        model.ask(extraction())
     first, second, third = scripted_llm.requests
     assert (first.data["model"], first.headers["authorization"]) == ("big", f"Bearer {SECRET}")
     assert first.schema_mode == "json_object"
@@ -92,8 +92,8 @@ def test_the_settings_and_who_goes_before_them(
 
 def test_the_schema_goes_with_the_request(models: Models) -> None:
     models.llm.otherwise = as_json({"name": "Anne"})
-    assert models().ask(asked(PERSON, "who is it?")) == {"name": "Anne"}
-    models().ask(asked(FACTS))
+    assert models().ask(extraction(PERSON, "who is it?")) == {"name": "Anne"}
+    models().ask(extraction(FACTS))
     first, second = models.llm.requests
     assert first.data["response_format"] == {
         "type": "json_schema",
@@ -117,11 +117,11 @@ def test_a_plainer_manner_is_tried_and_remembered(
 ) -> None:
     models.llm.refuses = refuses
     models.llm.otherwise = as_json({"answer": ["a"]})
-    assert models().ask(asked(FACTS)) == ["a"]
+    assert models().ask(extraction(FACTS)) == ["a"]
     assert [request.schema_mode for request in models.llm.requests] == modes
-    assert models().ask(asked(FACTS)) == ["a"]  # another object, the same service and model
+    assert models().ask(extraction(FACTS)) == ["a"]  # another object, the same service and model
     assert [request.schema_mode for request in models.llm.requests] == [*modes, modes[-1]]
-    models(model="other").ask(asked(FACTS))
+    models(model="other").ask(extraction(FACTS))
     assert models.llm.requests[len(modes) + 1].schema_mode == "json_schema"
     assert models.pauses == []
     told = json.dumps(FACTS) in models.llm.requests[len(modes)].messages[0]["content"]
@@ -130,8 +130,8 @@ def test_a_plainer_manner_is_tried_and_remembered(
 
 def test_models_that_have_other_names_for_things(models: Models) -> None:
     models.llm.refuses = {"max_tokens", "temperature"}
-    assert models().ask(asked()) == "OK"
-    assert models().ask(asked()) == "OK"
+    assert models().ask(extraction()) == "OK"
+    assert models().ask(extraction()) == "OK"
     last = models.llm.requests[-1].data
     assert len(models.llm.requests) == 4
     assert (last["max_completion_tokens"], "max_tokens" in last, "temperature" in last) == (
@@ -144,7 +144,7 @@ def test_models_that_have_other_names_for_things(models: Models) -> None:
 @pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 504, 529])
 def test_what_may_pass_is_tried_again(models: Models, code: int) -> None:
     models.llm.play(status(code), status(code), text("at last"))
-    assert models().ask(asked()) == "at last"
+    assert models().ask(extraction()) == "at last"
     assert models.pauses == [0.5, 1.0]
     models.llm.play(status(code), status(code), status(code, "come back"))
     said = failed(models())
@@ -170,13 +170,13 @@ def test_what_will_not_pass_is_not(models: Models, code: int) -> None:
 )  # fmt: skip
 def test_as_long_as_the_service_says(models: Models, told: str, waits: list[float]) -> None:
     models.llm.play(too_many(told))
-    assert models().ask(asked()) == "OK"
+    assert models().ask(extraction()) == "OK"
     assert models.pauses == waits
 
 
 def test_connections_that_break_are_tried_again(models: Models) -> None:
     models.llm.play(hang_up(), text("half of this is lost").cut_after(60), text("whole"))
-    assert models().ask(asked()) == "whole"
+    assert models().ask(extraction()) == "whole"
     assert len(models.pauses) == 2
     models.llm.play(*[text("x" * 90).cut_after(150)] * 3)
     assert "interrupted its answer" in failed(models())
@@ -223,7 +223,7 @@ def test_a_service_that_drips_its_headers_has_its_time(models: Models) -> None:
 def test_an_answer_that_is_too_large(models: Models) -> None:
     models.llm.play(huge(4_100_000), huge(900_000))
     assert "more than 4 MB" in failed(models())
-    assert len(str(models().ask(asked()))) == 900_000
+    assert len(str(models().ask(extraction()))) == 900_000
 
 
 def test_no_redirect_is_followed(models: Models) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import on
-from tests.llm_run import SECRET, Models, asked, failed, models, nothing_known
+from tests.llm_run import SECRET, Models, extraction, failed, models, nothing_known
 from tests.scripted_llm import ScriptedLlm
 from tests.scripted_replies import hang, hang_up, raw, status, stream_error, text, tool_calls
 from tests.tables import each_case
@@ -116,7 +116,7 @@ def test_an_error_instead_of_a_chat(scripted_llm: ScriptedLlm, chatting: config.
 def test_a_budget_of_calls(models: Models) -> None:
     models.llm.play(text("a"), status(400))
     model = Budget(models(), 2)
-    assert model.ask(asked()) == "a"
+    assert model.ask(extraction()) == "a"
     assert "answers 400" in failed(model)
     said = failed(model)
     assert "all 2 calls" in said
@@ -134,7 +134,7 @@ def test_the_key_is_nowhere_to_be_seen(
     models.llm.play(
         text("ok"), echo, *[status(500, SECRET)] * 3, *[hang_up()] * 3, raw(SECRET.encode())
     )
-    assert model.ask(asked()) == "ok"
+    assert model.ask(extraction()) == "ok"
     assert models.llm.requests[0].headers["authorization"] == f"Bearer {SECRET}"
     told = [failed(model) for _ in range(4)]
     assert models.llm.left == 0
@@ -147,7 +147,7 @@ def test_the_key_is_nowhere_to_be_seen(
     assert "evil.example" in (leads := failed(model))
     assert SECRET not in leads
     with pytest.raises(LlmError) as error:
-        models(key=SECRET, url="http://127.0.0.1:9/v1", retries=0).ask(asked())
+        models(key=SECRET, url="http://127.0.0.1:9/v1", retries=0).ask(extraction())
     assert error.value.__suppress_context__  # httpx's error contains the request
     assert SECRET not in repr(error.value)
 
@@ -156,7 +156,7 @@ def test_a_proxy_for_https(models: Models, monkeypatch: pytest.MonkeyPatch) -> N
     """It carries a tunnel: it learns the destination and nothing of the contents. Without TLS none is used."""
     for name in ("HTTP_PROXY", "ALL_PROXY", "http_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert models().ask(asked()) == "OK"
+    assert models().ask(extraction()) == "OK"
     heard = []
     with socket.create_server(("127.0.0.1", 0)) as proxy:
 

@@ -334,7 +334,7 @@ def test_every_door_marks_what_it_tells_last(kept: Path) -> None:
         assert [bool(one.get("archived")) for one in said["data"]["results"]] == marked
 
 
-def test_what_is_newer_about_the_same_is_found_by_meaning(vault: Path, write: Write) -> None:
+def test_what_is_newer_about_the_same_comes_by_meaning(vault: Path, write: Write) -> None:
     """Even if it has no word of the question, and only for who may see it."""
     remembered(vault, write, [
         ("people/A.md", "created_at: 2026-01-01", "That's it, I've stopped smoking the pipe as of New Year's Day"),
@@ -342,7 +342,7 @@ def test_what_is_newer_about_the_same_is_found_by_meaning(vault: Path, write: Wr
         ("people/C.md", "created_at: 2026-02-02", "My daughter teaches chemistry in Leeds"),
         ("people/D.md", "created_at: 2026-02-03", "Zeitler sells limestone at 640 a cubic metre"),
         ("people/E.md", "created_at: 2026-03-01", "Back on the pipe again, god help me"),
-        ("people/F.md", "created_at: 2026-03-02\nscope: agent:codex", "Back on the pipe again, he told Codex alone"),
+        ("people/F.md", "created_at: 2026-03-02\nscope: agent:codex", "Back on the pipe again, which is for Codex alone"),
         ("people/G.md", "created_at: 2026-03-03\nprivate: true", "Back on the pipe again, which nobody may know"),
         ("people/H.md", "created_at: 2026-03-04", "Shall I be back on the pipe again?"),
     ])  # fmt: skip
@@ -352,7 +352,7 @@ def test_what_is_newer_about_the_same_is_found_by_meaning(vault: Path, write: Wr
     without = titles(vault, **question, without=["newer"])
     assert "A" in without
     assert "E" not in without
-    told = titles(vault, **question, without=[])
-    assert told.index("E") == told.index("A") - 1
-    assert not {"F", "G"} & {*told}
-    assert "H" not in told[: told.index("A")]
+    lines = titles(vault, **question, without=[])
+    assert lines.index("E") == lines.index("A") - 1
+    assert not {"F", "G"} & {*lines}
+    assert "H" not in lines[: lines.index("A")]

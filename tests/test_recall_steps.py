@@ -292,26 +292,26 @@ def test_a_preference_far_from_the_question_is_not_first(parts: dict[str, float]
 
 @given(ranked, st.randoms())
 def test_what_is_newer_comes_first_and_nothing_is_lost(
-    found: list[Candidate], random: Random
+    ranking: list[Candidate], random: Random
 ) -> None:
-    keys = list(dict.fromkeys(one.key for one in found))
+    keys = list(dict.fromkeys(one.key for one in ranking))
     others = [Candidate(f"{n}.md", 1, 1, "x", created=n) for n in range(3)]
-    pool = [*{one.key: one for one in found}.values(), *others]
+    pool = [*{one.key: one for one in ranking}.values(), *others]
     pairs = {key: [new for new in pool if random.random() < 0.2 and new.key != key] for key in keys}
-    told = [one.key for one in newer.newest_first(found, pairs)]
+    order = [one.key for one in newer.newest_first(ranking, pairs)]
     added = {new.key for news in pairs.values() for new in news}
-    assert len(told) == len(set(told))
-    assert set(keys) <= set(told) <= set(keys) | added
-    assert newer.newest_first(found, {}) == list({one.key: one for one in found}.values())
+    assert len(order) == len(set(order))
+    assert set(keys) <= set(order) <= set(keys) | added
+    assert newer.newest_first(ranking, {}) == list({one.key: one for one in ranking}.values())
 
 
 def test_what_is_newer_about_the_same_comes_right_before_it() -> None:
     texts = [("port 8000", 1), ("a cat", 9), ("port 9000", 3), ("a dog", 2), ("port 7000", 2)]
-    found = {text: Candidate(text, 1, 1, text, created=day) for text, day in texts}
+    ranking = {text: Candidate(text, 1, 1, text, created=day) for text, day in texts}
     away = Candidate("away", 1, 1, "port 6000", created=4)
     pairs = {
-        "port 8000": [away, found["port 9000"], found["port 7000"]],
-        "port 7000": [found["port 9000"]],
+        "port 8000": [away, ranking["port 9000"], ranking["port 7000"]],
+        "port 7000": [ranking["port 9000"]],
     }
-    told = [one.content for one in newer.newest_first(found.values(), pairs)]
-    assert told == ["port 6000", "port 9000", "port 7000", "port 8000", "a cat", "a dog"]
+    order = [one.content for one in newer.newest_first(ranking.values(), pairs)]
+    assert order == ["port 6000", "port 9000", "port 7000", "port 8000", "a cat", "a dog"]

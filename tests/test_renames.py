@@ -38,7 +38,7 @@ def due(
     return Due(id_, TASK, text, day, day, path, line, "A")
 
 
-def said(state: str, id_: str = "vm-old") -> dict[str, Answer]:
+def entry(state: str, id_: str = "vm-old") -> dict[str, Answer]:
     return {id_: Answer(id_, state, AT, until="2027-01-01" if state == SNOOZED else "")}
 
 
@@ -78,7 +78,7 @@ def moved_entries(after: list[Due], entries: Entries, vault: str = "") -> Moved:
 def test_another_thing_is_not_done(
     new: list[Due], state: str, answered: bool, notified: bool
 ) -> None:
-    moved = moved_entries(new, Entries(said(state), HEARD))
+    moved = moved_entries(new, Entries(entry(state), HEARD))
     assert ("vm-new" in moved.answers, "vm-new" in moved.notified) == (answered, notified)
 
 
@@ -86,18 +86,18 @@ def test_it_is_known_after_a_restart_and_for_a_while(tmp_path: Path) -> None:
     file = str(tmp_path / "pending.dues")
     new = [due("vm-new", path="b.md")]
     first = Renames(file, "")
-    assert not first.follow([OLD], Entries(said(DONE), HEARD), 0.0).notified
-    first.keep([OLD], Entries(said(DONE), HEARD))
-    assert Renames(file, "").follow(new, Entries(said(DONE), HEARD), 5.0).notified
+    assert not first.follow([OLD], Entries(entry(DONE), HEARD), 0.0).notified
+    first.keep([OLD], Entries(entry(DONE), HEARD))
+    assert Renames(file, "").follow(new, Entries(entry(DONE), HEARD), 5.0).notified
     slow = Renames(str(tmp_path / "other"), "")
-    slow.follow([OLD], Entries(said(DONE), HEARD), 0.0)
-    slow.follow([], Entries(said(DONE), HEARD), 1.0)
-    assert slow.follow(new, Entries(said(DONE), HEARD), KEEP_FOR).answers
+    slow.follow([OLD], Entries(entry(DONE), HEARD), 0.0)
+    slow.follow([], Entries(entry(DONE), HEARD), 1.0)
+    assert slow.follow(new, Entries(entry(DONE), HEARD), KEEP_FOR).answers
     late = Renames(str(tmp_path / "third"), "")
     for dues, now in (([OLD], 0.0), ([], 1.0), ([], 3 * KEEP_FOR)):
-        late.follow(dues, Entries(said(DONE), HEARD), now)
-        late.keep(dues, Entries(said(DONE), HEARD))
-    assert not late.follow(new, Entries(said(DONE), HEARD), 3 * KEEP_FOR).answers
+        late.follow(dues, Entries(entry(DONE), HEARD), now)
+        late.keep(dues, Entries(entry(DONE), HEARD))
+    assert not late.follow(new, Entries(entry(DONE), HEARD), 3 * KEEP_FOR).answers
 
 
 @pytest.mark.parametrize("damaged", ["", "{", "[1, [2]]", '[["vm-old", 1]]', '[["vm-old"]]', "\0"])
@@ -105,7 +105,9 @@ def test_a_damaged_file_is_none(tmp_path: Path, damaged: str) -> None:
     file = tmp_path / "pending.dues"
     file.write_text(damaged)
     assert (
-        not Renames(str(file), "").follow([due("vm-new")], Entries(said(DONE), HEARD), 0.0).notified
+        not Renames(str(file), "")
+        .follow([due("vm-new")], Entries(entry(DONE), HEARD), 0.0)
+        .notified
     )
 
 
@@ -158,7 +160,7 @@ def test_the_consent_to_tick_tasks_of_a_note_goes_where_the_note_goes_and_with_n
     tmp_path: Path,
 ) -> None:
     (tmp_path / "a.md").touch()
-    consent = said(DONE, completion_id("a.md"))
+    consent = entry(DONE, completion_id("a.md"))
     in_folder, elsewhere = due("vm-old", path="x/a.md"), due("vm-new", path="b.md")
     for new in (in_folder, elsewhere):
         moved = moved_entries([new], Entries(consent, {})).answers
@@ -207,7 +209,7 @@ def test_at_most_one_new_note_takes_the_answer(tmp_path: Path, paths: str, follo
     """The nearest by path; if that may be either, both are open, as a task that is hidden by mistake is missed."""
     after = [due(f"vm-{path}", path=path) for path in paths.split()]
     renames = Renames(str(tmp_path / "pending.dues"), "")
-    entries = Entries(said(DONE), {})
+    entries = Entries(entry(DONE), {})
     renames.follow([due("vm-old")], entries, 0.0)
     assert [*renames.follow(after, entries, 1.0).answers] == [after[-1].id] * follows
 
@@ -215,7 +217,7 @@ def test_at_most_one_new_note_takes_the_answer(tmp_path: Path, paths: str, follo
 def test_an_earlier_copy_does_not_keep_an_answer_from_a_note_that_moves(tmp_path: Path) -> None:
     old, copy, new = (due(f"vm-{folder}", path=f"{folder}/a.md") for folder in "xyz")
     renames = Renames(str(tmp_path / "dues"), "")
-    entries = Entries(said(DONE, old.id), {})
+    entries = Entries(entry(DONE, old.id), {})
     renames.follow([old], entries, 0.0)
     assert not renames.follow([old, copy], entries, 30.0).answers
     assert [*renames.follow([copy, new], entries, 60.0).answers] == [new.id]
@@ -229,7 +231,7 @@ def test_an_answer_goes_to_no_other_note(tmp_path: Path, arrive: float, after: l
         due(f"vm-{path}", path=path) for path in ("x/Plan.md", "y/Plan.md", "z/Plan.md")
     )
     renamed = [due(f"vm-{path}", path=path) for path in after]
-    entries = Entries(said(DONE, one.id), {})
+    entries = Entries(entry(DONE, one.id), {})
     renames = Renames(str(tmp_path / "pending.dues"), "")
     looks = [([], 0.0), ([others[0]], 1.0), ([one, *others], 1.0 + arrive)]
     for dues, now in looks:

@@ -155,8 +155,8 @@ def _without(lines: list[str], ids: list[object]) -> Iterator[str]:
     for line in lines:
         reply = json.loads(line)
         replies = reply if isinstance(reply, list) else [reply]
-        if kept := [each for each in replies if each["id"] is None or each["id"] not in ids]:
-            yield json.dumps(kept if isinstance(reply, list) else kept[0])
+        if left := [each for each in replies if each["id"] is None or each["id"] not in ids]:
+            yield json.dumps(left if isinstance(reply, list) else left[0])
 
 
 class _Relay:

@@ -83,20 +83,20 @@ def beside_event(
     if not is_all or language().days(criteria.query, look.now):
         return list(candidates)
 
-    def found(query: str) -> list[Candidate]:
+    def search(query: str) -> list[Candidate]:
         results = sources.search(look, criteria._replace(query=query), LEAST_CANDIDATES)
         return recall_candidate.filter_allowed(results, criteria)[0]
 
     from datetime import timedelta  # few questions are of that kind
 
-    best = recall_candidate.relevant(found(event))[:BRIDGES]
+    best = recall_candidate.relevant(search(event))[:BRIDGES]
     start = next(filter(None, map(_day_of, best)), None)
     if start is None:
         return list(candidates)
     step = timedelta(days=-1 if days < 0 else 1)
     each = " ".join(f"{start + number * step}" for number in range(1, abs(days) + 1))
     spans = language().days(each or f"since {start}", look.now)
-    there = [item for item in found(each or f"since {start}") if item.is_dated]
+    there = [item for item in search(each or f"since {start}") if item.is_dated]
     there = [one for one in there if any(span.covers(day_of(one.created)) for span in spans)]
     there.sort(key=lambda item: item.created * step.days)
     most = max((item.score for item in candidates), default=1.0)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vaultmem.search.search import Searcher
 
 BEST = 12  # memories of an answer for which newer ones are looked for
-ROUNDS = 4  # how often also for those newer ones themselves
+ROUNDS = 4  # newer ones may have newer ones, too
 NEIGHBOURS = 6  # newer memories compared with each
 OTHERS = 3  # memories before the newer one that resemble it most
 # Log odds. Above the first, two of three pairs are right in a story that the weights do not come from.
@@ -85,18 +85,20 @@ def by_meaning(
     memories = {old.key: old for old in best[:BEST]}
     answers = {item.key for item in best}
     pairs: list[Pair] = []
-    fresh, done = [*memories], {*memories}
-    found: Newer = {}
+    newer: Newer = {}
+    fresh, compared, known = [*memories], {*memories}, {*memories}
     for _ in range(ROUNDS):
-        pairs += timeline.pairs(fresh)
-        unread = {pair.new: None for pair in pairs if pair.new not in memories}
+        more = [*timeline.pairs(fresh)]
+        pairs += more
+        unread = {pair.new: None for pair in more if pair.new not in known}
+        known.update(unread)
         memories |= {item.key: item for item in read(unread) if item.states}
-        found = likely(pairs, memories, BY_MEANING, answers)
-        fresh = [item.key for items in found.values() for item in items if item.key not in done]
-        done.update(fresh)
+        newer = likely(pairs, memories, BY_MEANING, answers)
+        fresh = [item.key for news in newer.values() for item in news if item.key not in compared]
+        compared.update(fresh)
         if not fresh:
             break
-    return found
+    return newer
 
 
 class Timeline:
@@ -162,13 +164,13 @@ def likely(
     """The pairs of these memories that probably speak of the same. A suspicion is enough for the `answers`, which only
     change places."""
     results: dict[str, list[tuple[float, Candidate]]] = {}
-    for pair, found in signs(pairs, memories):
+    for pair, own in signs(pairs, memories):
         old, new = memories[pair.old], memories[pair.new]
-        odds = model.bias + math.fsum(map(mul, model.weights, found))
+        odds = model.bias + math.fsum(map(mul, model.weights, own))
         least = SUSPECTED if pair.new in answers else LIKELY
         if odds > least and old.scope == new.scope:
             results.setdefault(pair.old, []).append((odds, new))
-    return {key: _newest(found) for key, found in results.items()}
+    return {key: _newest(news) for key, news in results.items()}
 
 
 def signs(pairs: Iterable[Pair], memories: Mapping[str, Candidate]) -> Iterator[tuple[Pair, Signs]]:
@@ -178,22 +180,22 @@ def signs(pairs: Iterable[Pair], memories: Mapping[str, Candidate]) -> Iterator[
     texts = {key: item.content for key, item in memories.items() if len(item.content) <= CAP}
     readings = {key: read(plain(text)) for key, text in texts.items()}
     counts = Counter(stem for reading in readings.values() for stem in reading.stems)
-    all_ = math.log(max(_FEW, len(readings)))
+    total = math.log(max(_FEW, len(readings)))
     for pair in pairs:
         if not {pair.old, pair.new} <= readings.keys():
             continue
         before, after = readings[pair.old], readings[pair.new]
-        rare = sum(1 - math.log(counts[stem]) / all_ for stem in before.stems & after.stems)
+        rare = sum(1 - math.log(counts[stem]) / total for stem in before.stems & after.stems)
         apart = memories[pair.new].created - memories[pair.old].created
         is_denial = before.denied != after.denied
         yield pair, Signs(pair.margin, rare, after.cue, is_denial, apart < _DAY / 2)
 
 
-def _newest(found: Sequence[tuple[float, Candidate]]) -> list[Candidate]:
+def _newest(news: Sequence[tuple[float, Candidate]]) -> list[Candidate]:
     """Those that are likely, or else the most suspected one, newest first."""
-    best = max(odds for odds, _ in found)
-    news = [item for odds, item in found if odds > LIKELY or odds == best]
-    return sorted(news, key=lambda item: -item.created)
+    best = max(odds for odds, _ in news)
+    chosen = [item for odds, item in news if odds > LIKELY or odds == best]
+    return sorted(chosen, key=lambda item: -item.created)
 
 
 def newest_first(ranked: Iterable[Candidate], newer: Newer) -> list[Candidate]:

@@ -164,11 +164,11 @@ class Run:
 
         if self.look.semantic:
             read = partial(self._sources.allowed, self.look, self.criteria)
-            found = newer.by_meaning(self.look.searcher, self._sources.folder, best, read)
+            changes = newer.by_meaning(self.look.searcher, self._sources.folder, best, read)
         else:
-            found = newer.among(best, [item for item in best_first(pool) if item.states])
-        did = f"{len(found):,} listed after what is newer about the same"
-        return newer.newest_first(candidates, found), did
+            changes = newer.among(best, [item for item in best_first(pool) if item.states])
+        did = f"{len(changes):,} listed after what is newer about the same"
+        return newer.newest_first(candidates, changes), did
 
     def _step(
         self, name: str, work: Callable[[list[Candidate]], Result], candidates: list[Candidate]

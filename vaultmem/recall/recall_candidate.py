@@ -72,8 +72,12 @@ class Candidate(NamedTuple):
     def states(self) -> bool:
         """Whether it is a memory that states what holds now."""
         is_memory = bool(self.id) and not (self.note or self.turn or self.remind)
-        is_question = self.content.rstrip()[-1:] in "?？"
-        return is_memory and self.until is None and not (self.archived or is_question)
+        return is_memory and self.until is None and not (self.archived or self.asks)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is a question, or empty."""
+        return self.content.rstrip()[-1:] in "?？"
 
     @property
     def is_page(self) -> bool:
@@ -87,8 +91,8 @@ class Candidate(NamedTuple):
 
     def echoes(self, words: frozenset[str]) -> bool:
         """Whether it resembles a question in these words but answers nothing: a question, a model's words, its own."""
-        asks = self.role == USER and self.content.rstrip()[-1:] in "?？"
-        return asks or self.role == ASSISTANT or (not self.note and _words(self.content) <= words)
+        is_theirs = self.role == ASSISTANT or (self.role == USER and self.asks)
+        return is_theirs or (not self.note and _words(self.content) <= words)
 
     @property
     def extra(self) -> float:
