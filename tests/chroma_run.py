@@ -58,6 +58,13 @@ class Server:
         if self._process:
             self.kill()
 
+    def replace_if_dead(self) -> None:
+        """A server that its own files, broken by a kill, have ended starts again without them."""
+        assert self._process
+        if self._process.poll() is not None:
+            shutil.rmtree(self._folder)
+            self.start()
+
     def _answers(self) -> bool:
         try:
             with urllib.request.urlopen(f"{self.url}/api/v2/heartbeat", timeout=5):
