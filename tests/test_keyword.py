@@ -104,6 +104,17 @@ def test_no_query_raises(searcher: KeywordSearcher, text: str) -> None:
         searcher.vocabulary.corrected(word)
 
 
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [("桥和计划很好", True), ("这座桥和我们的计划都很好", True), ("这座桥和我们的计划都很好啊", False), ("one two three four five six", True), ("one two three four five six seven", False)],
+)  # fmt: skip
+def test_up_to_six_words_count_side_by_side_of_two_characters_each(tmp_path: Path, text: str, counts: bool) -> None:  # fmt: skip
+    write(tmp_path, {1: f"{text}.", 2: " ".join(reversed(text.split() if " " in text else text))})
+    searcher = KeywordSearcher(str(tmp_path))
+    question = Question(text, parse(text), None)
+    assert [bool(searcher.parts(question, note)["phrase"]) for note in (1, 2)] == [counts, False]
+
+
 TIMES = {
     1: "We met on Monday,", 2: "2025-03-12", 3: "last weeks", 4: "昨天下雨", 5: "in 1998", 6: "12月", 7: "met (yesterday)",
     8: "in July", 9: "九月", 10: "二〇二四年3号",

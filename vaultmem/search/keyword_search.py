@@ -175,7 +175,7 @@ class KeywordSearcher:
         """The query for blocks that have all words side by side as typed: the one below a heading, foo-bar, v1.2."""
         tokens = [token for word in query.words for token in tokenize(word.text)]
         are_plain = all(word.kind == "word" for word in query.words)
-        if not are_plain or not 1 < len(tokens) <= rank.LONGEST_ADJACENT:
+        if not are_plain or len(tokens) < 2 or rank.length(tokens) > rank.LONGEST_ADJACENT:
             return []
         phrases = [_T.phrase_query(self._schema, field, [*tokens]) for field in _MAIN_FIELDS]
         counts = {token: self.vocabulary.count("body", token) for token in tokens}

@@ -51,7 +51,7 @@ LOOKUP_POINTS += [points - QUESTION_COST for points in LOOKUP_POINTS]
 LOOKUP_POINTS *= MOST_DOUBLED + 1
 SIZE_POINTS = [points - LONG_COST * (size // DOUBLED) for size, points in enumerate(LOOKUP_POINTS)]
 WORDS_SHARE = 0.7  # share of word points beside meaning, which they would drown
-CJK_SHARE = 0.25  # the same for CJK pairs, each scoring like three or four words of other scripts
+CJK_SHARE = 0.15  # the same for CJK pairs, each scoring like three or four words of other scripts
 FEW_WORDS = 2  # up to this many words look something up rather than ask, and count in full
 LINKING = 10  # of this many best blocks, links count for the notes that they lead to
 LINK_SHARE, LINK_BOUND = 0.3, 0.9  # of a linking block's score: points, and the most they lead to
@@ -130,9 +130,14 @@ def character_weight(character: str) -> float:
     return CHARACTER_WEIGHT * (STOP_WEIGHT if character in _HAN_FUNCTION else 1.0)
 
 
+def length(tokens: Collection[str]) -> float:
+    """How many words these are: two CJK characters are about one."""
+    return len(tokens) - sum(map(is_character, tokens)) / 2
+
+
 def is_lookup(words: Collection[str]) -> bool:
     """Whether a query with these words looks something up rather than asks."""
-    return len(words) - sum(map(is_character, words)) / 2 <= FEW_WORDS
+    return length(words) <= FEW_WORDS
 
 
 def words_share(words: Collection[str]) -> float:
