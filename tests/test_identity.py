@@ -101,6 +101,17 @@ def test_the_state_follows_a_vault_that_was_renamed(mounted: Path, tmp_path: Pat
     done(new, "undo", "--last")
 
 
+def test_a_vault_may_go_back_and_forth_between_two_places(mounted: Path, tmp_path: Path) -> None:
+    """Each time, an agent that still ran has left something at the place where the vault comes to."""
+    history, names = done(mounted, "history").out, [tmp_path / "there", mounted]
+    for new, old in (names, names[::-1]) * 3:
+        old.rename(new)
+        stub = Path(state_folder(str(new)), "ledger.db")
+        stub.parent.mkdir()
+        stub.touch()
+        assert done(new, "history").out == history
+
+
 def test_the_state_is_copied_for_a_vault_that_was_moved_to_another_disk(
     mounted: Path, tmp_path: Path
 ) -> None:

@@ -104,12 +104,16 @@ def _copy(state: str, vault: str) -> None:
 
 def _put(state: str, vault: str) -> None:
     """Rename a state to that of this vault, unless another process has done so meanwhile; what an agent that still ran
-    wrote to the new path moves inside."""
+    wrote to the new path moves inside, in place of what one wrote there when the vault was last at that path."""
     state_path = state_folder(vault)
     if os.path.exists(f"{state_path}/{RECORD}"):
         return
     if os.path.isdir(state_path):
-        os.rename(state_path, f"{state}/{os.path.basename(state_path)}")
+        from shutil import rmtree  # few ever need it
+
+        inside = f"{state}/{os.path.basename(state_path)}"
+        rmtree(inside, ignore_errors=True)
+        os.rename(state_path, inside)
     os.rename(state, state_path)
     manifest = f"{state_path}/{MANIFEST}"
     if content := read_json(manifest):
