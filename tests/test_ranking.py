@@ -38,14 +38,18 @@ closeness = st.builds(rank.Closeness, block=cosines, joined=cosines, whole=cosin
 blocks = st.integers(0, 20).map(number)
 scored, close = st.dictionaries(blocks, points), st.dictionaries(blocks, closeness)
 notes = st.integers(0, 20).map(lambda note: note << ORD_BITS)  # of one block each
+those_behind = st.dictionaries(st.integers(0, 5), st.sampled_from(["template", "conflict copy"]))
 scored_notes, close_notes = st.dictionaries(notes, points), st.dictionaries(notes, closeness)
 
 
-@given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)), words=st.floats(0.1, 1))
+@given(keyword=scored, meaning=close, behind=those_behind, words=st.floats(0.1, 1))
 def test_parts_add_up_and_the_best_is_first(
-    keyword: dict[int, float], meaning: dict[int, rank.Closeness], copies: set[int], words: float
+    keyword: dict[int, float],
+    meaning: dict[int, rank.Closeness],
+    behind: dict[int, str],
+    words: float,
 ) -> None:
-    facts = rank.Facts(copies, words=words if meaning else 1.0)
+    facts = rank.Facts(behind, words=words if meaning else 1.0)
     ranking = rank.Ranking(keyword, meaning, facts)
     hits = [ranking.ranked(block) for _, block in ranking.scored]
     assert {hit.block for hit in hits} == keyword.keys() | meaning.keys()
@@ -57,11 +61,11 @@ def test_parts_add_up_and_the_best_is_first(
     assert rank.Ranking(*reversed_ones, facts).scored == ranking.scored
 
 
-@given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)))
-def test_a_score_is_the_weighted_sum_and_half_of_it_for_a_copy(
-    keyword: dict[int, float], meaning: dict[int, rank.Closeness], copies: set[int]
+@given(keyword=scored, meaning=close, behind=those_behind)
+def test_a_score_is_the_weighted_sum_and_half_of_it_for_copies_and_templates(
+    keyword: dict[int, float], meaning: dict[int, rank.Closeness], behind: dict[int, str]
 ) -> None:
-    ranking = rank.Ranking(keyword, meaning, rank.Facts(copies))
+    ranking = rank.Ranking(keyword, meaning, rank.Facts(behind))
     own = {}
     for block in keyword.keys() | meaning.keys():
         own[block] = keyword.get(block, 0.0)
@@ -70,7 +74,7 @@ def test_a_score_is_the_weighted_sum_and_half_of_it_for_a_copy(
             own[block] += rank.WHOLE_WEIGHT * near.whole
         own[block] += rank.estimates(keyword, meaning).get(block, 0.0)
     for block, score in own.items():
-        expected = score / 2 if block >> ORD_BITS in copies and score > 0 else score
+        expected = score / 2 if block >> ORD_BITS in behind and score > 0 else score
         assert ranking.ranked(block).score == pytest.approx(expected, abs=1e-9)
 
 
@@ -117,7 +121,11 @@ def test_a_link_lifts_the_best_block_of_its_target_but_not_up_to_the_block_that_
 def test_every_part_of_a_score_is_explained_in_words() -> None:
     near = rank.Closeness(0.5, 0.5, 0.5)
     facts = rank.Facts(
-        {0}, {1: 10, 2: ASKS, 3: DOUBLED}, around={1: 1.0}, words=0.7, links=lambda _: {5: {1}}
+        {0: "conflict copy"},
+        {1: 10, 2: ASKS, 3: DOUBLED},
+        around={1: 1.0},
+        words=0.7,
+        links=lambda _: {5: {1}},
     )
     linked, linking = 1 << ORD_BITS, 5
     ranking = rank.Ranking(
@@ -128,7 +136,7 @@ def test_every_part_of_a_score_is_explained_in_words() -> None:
         "length", "short question", "words around it", "less for words", "conflict copy",
         "meaning, not embedded yet", "linked", "long note",
     } < names  # fmt: skip
-    assert names <= search_views._PARTS.keys()
+    assert names | {"template"} <= search_views._PARTS.keys()
 
 
 @given(keyword=scored_notes, meaning=close_notes, words=st.integers(0, 10))
@@ -176,6 +184,43 @@ def test_of_a_longer_note_a_block_scores_less_unless_something_is_looked_up(
 def test_words_beside_meaning_count_by_how_many_they_are(words: str, share: float) -> None:
     """In CJK two characters are a word; one or two words are looked up and count in full."""
     assert rank.words_share(words.split()) == share
+
+
+def test_templates_stay_behind_and_are_found_by_name(vault: Path, write: Write) -> None:
+    """By the editor's settings, or by the usual names of their folder; a note about templates is none."""
+    text = "The recipe: ingredients, oven, time.\n"
+    write(".obsidian/templates.json", '{"folder": "Forms"}')
+    write(".obsidian/daily-notes.json", '{"template": "Own/Day"}')
+    templates = {
+        "Forms/Recipe.md",
+        "Own/Day.md",
+        "99 _Templates/Recipe.md",
+        "Kitchen/日记模板/Recipe.md",
+    }
+    notes = {
+        "Own/Oven.md",
+        "Template engines/Recipe.md",
+        "Recipe templates.md",
+        "Formsheet/Recipe.md",
+    }
+    for path in templates | notes:
+        write(path, text)
+    with Vault(str(vault)) as one:
+        one.sync()
+        hits = one.search("ingredients oven")
+        assert {hit.path for hit in hits[: len(notes)]} == notes
+        assert {hit.path: "template" in hit.parts for hit in hits} == {
+            **dict.fromkeys(notes, False), **dict.fromkeys(templates, True),
+        }  # fmt: skip
+        write("Own/Oven.md", text)
+        best = one.search("day")[0]
+        assert best.path == "Own/Day.md"
+        write(".obsidian/templates.json", '{"folder": "Formsheet"}')
+        one.sync()
+        now = {
+            hit.path for hit in one.search("ingredients oven") if "template" in hit.parts
+        }
+        assert now == templates - {"Forms/Recipe.md"} | {"Formsheet/Recipe.md"}
 
 
 QUERIES = [

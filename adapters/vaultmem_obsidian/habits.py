@@ -10,6 +10,8 @@ from datetime import date
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from vaultmem.adapter import Folder, Value
 
 _ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -115,6 +117,10 @@ def _month_number(name: str) -> str:
 
 
 _PLUGINS = ".obsidian/plugins"
+_TEMPLATE_FOLDERS = (  # a file of settings, and the key in it
+    (".obsidian/templates.json", "folder"),
+    (f"{_PLUGINS}/templater-obsidian/data.json", "templates_folder"),
+)
 COMPARED = 500  # characters of a path that "Excluded files" is matched with
 
 
@@ -128,6 +134,7 @@ class Settings(NamedTuple):
     day_formats: tuple[re.Pattern[str], ...] = ()
     date_trigger: str = "@"  # Kanban
     time_trigger: str = "@@"
+    templates: tuple[str, ...] = ()  # path prefixes: their folders, and the template of daily notes
 
 
 class Habits(NamedTuple):
@@ -171,7 +178,18 @@ def read_settings(root: Folder) -> Settings:
         day_formats=_day_formats(root),
         date_trigger=_text(kanban, "date-trigger", "@"),
         time_trigger=_text(kanban, "time-trigger", "@@"),
+        templates=tuple(_templates(root)),
     )
+
+
+def _templates(root: Folder) -> Iterator[str]:
+    daily = _text(_object(root, ".obsidian/daily-notes.json"), "template", "")
+    if daily:
+        yield daily.removesuffix(".md") + ".md"
+    for settings, key in _TEMPLATE_FOLDERS:
+        folder = _text(_object(root, settings), key, "").strip("/")
+        if folder:
+            yield f"{folder}/"
 
 
 def _object(root: Folder, path: str) -> dict[str, Value]:

@@ -64,6 +64,9 @@ class ObsidianRules:
         patterns = self.settings.ignored_patterns
         return bool(patterns) and any(pattern.search(path, 0, COMPARED) for pattern in patterns)
 
+    def is_template(self, path: str) -> bool:
+        return path.startswith(self.settings.templates or ("\0",))
+
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
         if not (text or front.properties):
             # Only a name is tried: no text, so the reader is not needed.

@@ -179,6 +179,13 @@ class Mirrors(Protocol):
         """Whether the note at a path is one, so that a change to it would be lost."""
 
 
+class Templates(Protocol):
+    """An optional part of a dialect's rules: notes that new notes are made from."""
+
+    def is_template(self, path: str) -> bool:
+        """Whether the editor's settings say that of the note at a path."""
+
+
 class Dialect(Protocol):
     """The entry point of a dialect package: a module or an instance with these names."""
 

@@ -36,7 +36,7 @@ _PARTS = {
     "meaning": "its meaning is near", "meaning around it": "the text around it is near in meaning",
     "meaning of the note": "the whole note is near in meaning", "conflict copy": "it is a copy of another note",
     "length": "its length", "short question": "it is a short question", "linked": "a better result links to it",
-    "long note": "its note is long",
+    "long note": "its note is long", "template": "it is a template",
     "less for words": "words count less beside meaning",
     "meaning, not embedded yet": "its meaning is estimated, as it is not embedded yet",
 }  # fmt: skip

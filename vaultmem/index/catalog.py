@@ -28,7 +28,8 @@ CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNI
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, raw TEXT, hash BLOB,
     racy INTEGER NOT NULL, ctime_ns INTEGER NOT NULL);
 CREATE TABLE notes (id INTEGER PRIMARY KEY, dialect TEXT NOT NULL, title TEXT NOT NULL, day TEXT, category TEXT,
-    excluded INTEGER NOT NULL, journal TEXT, namespace TEXT, error TEXT, properties TEXT, anchors TEXT);
+    excluded INTEGER NOT NULL, template INTEGER NOT NULL, journal TEXT, namespace TEXT, error TEXT, properties TEXT,
+    anchors TEXT);
 CREATE TABLE blocks (note INTEGER NOT NULL, ordinal INTEGER NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL,
     headings TEXT, label TEXT, hash BLOB NOT NULL, size INTEGER NOT NULL,
     other INTEGER NOT NULL, PRIMARY KEY (note, ordinal)) WITHOUT ROWID;
@@ -59,6 +60,7 @@ _INDEXES = """CREATE INDEX IF NOT EXISTS links_key ON links (key);
 CREATE INDEX IF NOT EXISTS links_target ON links (target) WHERE target IS NOT NULL;
 CREATE INDEX IF NOT EXISTS names_file ON names (file);
 CREATE INDEX IF NOT EXISTS tags_note ON tags (note);
+CREATE INDEX IF NOT EXISTS templates ON notes (id) WHERE template = 1;
 CREATE INDEX IF NOT EXISTS aliases_note ON aliases (note);
 """
 # Another schema means another format, which SQLite keeps as a number of 31 bits.

@@ -111,9 +111,11 @@ def _one_answer(catalog: Catalog, statement: str, *values: str) -> Any:
     return json.loads(catalog.db.execute(statement, values).fetchone()[0])
 
 
-def conflict_copies(catalog: Catalog) -> set[int]:
-    """The ids of all sync conflict copies."""
-    return {copy for (copy,) in catalog.db.execute("SELECT copy FROM conflicts").fetchall()}
+def behind(catalog: Catalog) -> dict[int, str]:
+    """The ids of templates and sync conflict copies, each with what it is."""
+    query = """SELECT id, 'template' FROM notes WHERE template = 1
+        UNION ALL SELECT copy, 'conflict copy' FROM conflicts"""
+    return dict(catalog.db.execute(query).fetchall())
 
 
 def find_notes(

@@ -52,6 +52,7 @@ class NoteRow(NamedTuple):
     day: str | None
     category: str | None
     excluded: bool
+    template: bool
     blocks: Sequence[BlockRow]
     # By line: sentences that may say when something is to be done.
     said: Mapping[int, list[str]] = {}
@@ -113,7 +114,7 @@ BLOCK, TASK, SAID, OPENING = 0, 1, 2, 3  # OPENING: the note itself is due
 _INSERTS = {
     "files": "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "names": "INSERT INTO names VALUES (?, ?)",
-    "notes": "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    "notes": "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "blocks": "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "links": "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
     "tags": "INSERT OR IGNORE INTO tags VALUES (?, ?, ?)",
@@ -154,8 +155,8 @@ class Batch:
         """Add all rows of a note whose old rows are gone. Its links are left to resolve_stale()."""
         note = row.note
         self._rows["notes"].append(
-            (file, row.dialect, note.title, row.day, row.category, row.excluded, note.journal, note.namespace,
-             note.frontmatter_error, _json(note.properties), _json(note.anchors))
+            (file, row.dialect, note.title, row.day, row.category, row.excluded, row.template, note.journal,
+             note.namespace, note.frontmatter_error, _json(note.properties), _json(note.anchors))
         )  # fmt: skip
         self._rows["blocks"] += [
             (file, n, b.line, b.end_line, "\n".join(b.headings) or None, b.label, b.hash, b.size, b.other)

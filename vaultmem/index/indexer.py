@@ -336,6 +336,7 @@ class Indexer:
             blocks.note_day(row.path, note.properties, note.journal),
             blocks.category(row.path, note.properties, self._memory_folder),
             not self._is_ours(row.path) and self.rules.at(row.path).excluded(row.path),
+            not self._is_ours(row.path) and self.rules.is_template(row.path),
             [block_row(note.title, block, len(grouped)) for block in grouped],
             language().sentences(note, text),
             blocks.opening(note.pieces) if blocks.may_name_times(note.properties) else None,

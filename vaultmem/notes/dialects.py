@@ -11,11 +11,21 @@ from itertools import accumulate
 from os.path import commonprefix
 
 from vaultmem import paths, plugins
-from vaultmem.adapter import Dialect, FrontMatter, Link, Mirrors, Note, Rules, Value, Views
+from vaultmem.adapter import (
+    Dialect,
+    FrontMatter,
+    Link,
+    Mirrors,
+    Note,
+    Rules,
+    Templates,
+    Value,
+    Views,
+)
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.notes.places import OUTLINE, file_name, with_our_keys
-from vaultmem.text.values import with_privacy
+from vaultmem.text.values import lazy, with_privacy
 from vaultmem.vault import files
 from vaultmem.vault.walk import without_records
 
@@ -36,6 +46,8 @@ _LETTER = rf"[^\W_{_UNSPACED}]"  # a letter or digit of a script that puts blank
 _EDGE = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"  # of a word, or in a script without blanks
 _LONGEST_NAME = 250
 _DEEPEST = 20  # nested groups: patterns are compiled recursively
+
+_TEMPLATES = lazy(r"(?:^|/)[\W\d_]*(?:_?templates?|[^/]*模板)/", re.IGNORECASE)
 
 Span = tuple[int, int]
 FilesNamed = Callable[[str], Sequence[tuple[str, int]]]  # see index.catalog_read.files_named
@@ -194,6 +206,12 @@ class Rulebook:
         """Whether a change to the note would be lost, see vaultmem.adapter.Mirrors."""
         rules = self.at(path)
         return hasattr(rules, "is_mirror") and cast(Mirrors, rules).is_mirror(path)
+
+    def is_template(self, path: str) -> bool:
+        """Whether new notes are made from the note, by its editor's settings or the name of its folder."""
+        rules = self.at(path)
+        said = hasattr(rules, "is_template") and cast(Templates, rules).is_template(path)
+        return said or _TEMPLATES.search(path) is not None
 
     def numbered(self, path: str, note: Note) -> Note:
         """The note with link keys of this rulebook, which never equal those of other dialects."""

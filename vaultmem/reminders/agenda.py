@@ -63,8 +63,8 @@ class DueNote(NamedTuple):
 
 
 # All in one row: each row that SQLite returns gives another thread of this process a turn.
-_NOTES = """SELECT json_group_array(json_array(n.id, f.path, n.title, n.day, n.journal, n.excluded, f.mtime_ns,
-    coalesce(hex(f.hash), ''), json(n.properties), json(w.rows))) FROM
+_NOTES = """SELECT json_group_array(json_array(n.id, f.path, n.title, n.day, n.journal, n.excluded OR n.template,
+    f.mtime_ns, coalesce(hex(f.hash), ''), json(n.properties), json(w.rows))) FROM
     (SELECT t.note, json_group_array(json_array(t.is_task, t.line, json(t.task))) AS rows FROM tasks t
         WHERE t.open = 1 AND NOT {copied} {chosen} GROUP BY t.note) w
     CROSS JOIN notes n ON n.id = w.note CROSS JOIN files f ON f.id = w.note"""

@@ -180,14 +180,8 @@ def edit(proposal: Proposal, text: str) -> str:
 
 # Notes to leave alone: templates, drawings, and folders for such files.
 
-_TEMPLATE_FOLDERS = frozenset(["templates", "template", "_templates", "模板"])
 _SET_ASIDE = frozenset("archive archives attachments assets 归档 歸檔 附件 存档".split())
-_TEMPLATES = (  # editor settings: a file, and a key in it
-    (".obsidian/templates.json", "folder"),
-    (".obsidian/plugins/templater-obsidian/data.json", "templates_folder"),
-)
-_ATTACHMENTS = (".obsidian/app.json", "attachmentFolderPath")
-_DAILY = (".obsidian/daily-notes.json", "template")
+_ATTACHMENTS = ".obsidian/app.json", "attachmentFolderPath"
 _FILLED_IN = lazy(
     r"<%[*_-]?\s|\{\{(?:date|time|title|name|content|value|VALUE|author)\b[^{}\n]{0,60}\}\}"
 )
@@ -205,9 +199,7 @@ class Finder:
     def __init__(self, session: Session, catalog: Catalog) -> None:
         self._session, self._catalog = session, catalog
         self._inside = session.store.folder + "/"
-        self._template_folders = self._prefixes(*_TEMPLATES)
-        self._attachments = self._prefixes(_ATTACHMENTS)
-        self._daily_template = self._setting(*_DAILY).removesuffix(".md") + ".md"
+        self._attachments = self._setting(*_ATTACHMENTS)
 
     def broken_links(self) -> Iterator[Proposal]:
         """Links to renamed notes, and to misspelt titles."""
@@ -315,23 +307,17 @@ class Finder:
 
     def _is_template(self, note: Note) -> bool:
         """Whether a note is a template, or written by a program: not a person's text."""
-        path, front, folders = note.path, note.front, _folders(note.path)
-        if path == self._daily_template or path.startswith(self._template_folders):
-            return True
-        if self._session.store.rules.is_mirror(path):
-            return True
-        if any(p in _TEMPLATE_FOLDERS or p.endswith(("模板", " templates")) for p in folders):
+        path, front, rules = note.path, note.front, self._session.store.rules
+        if rules.is_template(path) or rules.is_mirror(path):
             return True
         is_form = path.casefold().endswith(".excalidraw.md") or "{{" in front or "<%" in front
         sign = _DRAWN.search(front) or _FILLED_IN.search(note.text) or _LOGSEQ.search(note.text)
         return is_form or sign is not None
 
     def _is_aside(self, path: str) -> bool:
-        is_aside = any(p in _SET_ASIDE or p.endswith(("归档", "歸檔")) for p in _folders(path))
-        return is_aside or path.startswith(self._attachments)
-
-    def _prefixes(self, *settings: tuple[str, str]) -> tuple[str, ...]:
-        return tuple(f"{folder}/" for setting in settings if (folder := self._setting(*setting)))
+        if any(p in _SET_ASIDE or p.endswith(("归档", "歸檔")) for p in _folders(path)):
+            return True
+        return self._attachments != "" and path.startswith(f"{self._attachments}/")
 
     def _setting(self, path: str, key: str) -> str:
         value = json_object(self._session.store.bytes_of(path) or b"").get(key)

@@ -184,9 +184,9 @@ class CatalogCache:
         self._made: dict[object, object] = {}
 
     @cached_property
-    def copies(self) -> set[int]:
-        """The sync conflict copies."""
-        return catalog_read.conflict_copies(self._catalog)
+    def behind(self) -> dict[int, str]:
+        """The notes that stay behind others: sync conflict copies and templates."""
+        return catalog_read.behind(self._catalog)
 
     @cached_property
     def gone(self) -> frozenset[int]:

@@ -56,7 +56,7 @@ FEW_WORDS = 2  # up to this many words look something up rather than ask, and co
 LINKING = 10  # of this many best blocks, links count for the notes that they lead to
 LINK_SHARE, LINK_BOUND = 0.3, 0.9  # of a linking block's score: points, and the most they lead to
 NEAR_ENOUGH = 0.25  # lower cosines mean nothing here, unless filters leave nothing nearer
-CONFLICT_WEIGHT = 0.5  # a sync conflict copy stays below its original
+BEHIND = 0.5  # share of the score of a sync conflict copy, which stays below its original, and of a template
 
 STOP_WEIGHT = 0.2
 # As the analyzer returns them: stemmed if the stem differs, contractions without apostrophe.
@@ -216,11 +216,11 @@ def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
 
 @value
 class Facts:
-    """What a ranking knows besides words and meaning: notes ranked below their originals, each block's size in the
-    index, its points from neighbours' words, the share of word points that counts, and the notes that blocks link to
-    (None if the query looks something up)."""
+    """What a ranking knows besides words and meaning: notes that stay behind others, each with what it is; each block's
+    size in the index, its points from neighbours' words, the share of word points that counts, and the notes that
+    blocks link to (None if the query looks something up)."""
 
-    copies: Collection[int] = ()
+    behind: Mapping[int, str] = {}
     sizes: Mapping[int, int] = {}
     around: Mapping[int, float] = {}
     words: float = 1.0
@@ -251,9 +251,9 @@ class Ranking:
         self._linked = linked = self._from_links(scored)
         if linked:
             scored = sorted((cost - linked.get(block, 0.0), block) for cost, block in scored)
-        if facts.copies:
+        if facts.behind:
             scored = sorted(
-                (cost * CONFLICT_WEIGHT if cost < 0 and self._is_copy(block) else cost, block)
+                (cost * BEHIND if cost < 0 and block >> ORD_BITS in facts.behind else cost, block)
                 for cost, block in scored
             )
         self.scored: list[Scored] = scored
@@ -262,9 +262,9 @@ class Ranking:
         """A block with its score and its parts."""
         parts = self._own_parts(block)
         score = sum(parts.values())
-        if score > 0 and self._is_copy(block):
-            parts["conflict copy"] = -(1 - CONFLICT_WEIGHT) * score
-            score *= CONFLICT_WEIGHT
+        if score > 0 and (what := self._facts.behind.get(block >> ORD_BITS)):
+            parts[what] = -(1 - BEHIND) * score
+            score *= BEHIND
         return Ranked(block, score, parts)
 
     def _from_links(self, scored: list[Scored]) -> dict[int, float]:
@@ -284,9 +284,6 @@ class Ranking:
                 if points > result.get(one, 0.0):
                     result[one] = points
         return result
-
-    def _is_copy(self, block: int) -> bool:
-        return block >> ORD_BITS in self._facts.copies
 
     def _own_score(self, block: int) -> float:
         """The sum of the parts, without their names, as it is computed for hundreds of blocks."""

@@ -247,7 +247,7 @@ class Searcher:
         share = rank.words_share(result.words) if knows else 1.0
         targets = partial(catalog_read.targets, self.catalog)
         links = None if rank.is_lookup(result.words) else targets
-        facts = rank.Facts(result.known.copies, sizes, around, share, links)
+        facts = rank.Facts(result.known.behind, sizes, around, share, links)
         ranking = rank.Ranking(keyword, meaning, facts)
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.scored, paths, ask.limit)
