@@ -217,9 +217,7 @@ def test_templates_stay_behind_and_are_found_by_name(vault: Path, write: Write) 
         assert best.path == "Own/Day.md"
         write(".obsidian/templates.json", '{"folder": "Formsheet"}')
         one.sync()
-        now = {
-            hit.path for hit in one.search("ingredients oven") if "template" in hit.parts
-        }
+        now = {hit.path for hit in one.search("ingredients oven") if "template" in hit.parts}
         assert now == templates - {"Forms/Recipe.md"} | {"Formsheet/Recipe.md"}
 
 

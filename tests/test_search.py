@@ -13,6 +13,7 @@ from vaultmem import Filter, Vault
 from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import as_state_error
 from vaultmem.search.query import Ask
+from vaultmem.search.snippet import readable
 
 NOTES = {
     "Old.md": "---\ndate: 2024-05-01\ntags: [log]\n---\nThe ferry to Stavanger was late.\n",
@@ -118,6 +119,26 @@ def test_what_stands_in_properties_is_found_like_any_words(vault: Vault) -> None
     assert hit.content == "created: 2024-05-01\ndirector: Agnès Varda"
     assert "Varda" in hit.snippet
     assert found("created") == {"Cleo.md": (2, 3)}, "tags and days of the note alone are no block"
+
+
+SHOWN = {
+    "director: '[[Agnès Varda]]'\ncast:\n  - '[[Sandrine Bonnaire]]'\n- Macha Méril\nseen: [2024, true]\ncover:\ntype: []\nplot: >\n  A drifter\n\n  is found.":
+        "director: [[Agnès Varda]]; cast: [[Sandrine Bonnaire]], Macha Méril; seen: 2024, true; plot: A drifter is found.",
+    "director: Varda\n  # a remark: of hers\nyear: 1985": "director: Varda; year: 1985",
+    "director: Varda\nThe film begins": None,
+    "Director: Varda": None,
+    "- director: Varda": None,
+    "": None,
+}  # fmt: skip
+FILM = {"director": "[[Agnès Varda]]", "cast": ["[[Sandrine Bonnaire]]", "Macha Méril"], "seen": [2024, True],
+        "cover": None, "type": [], "plot": "A drifter\nis found.\n", "year": 1985}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_front_matter_is_shown_in_a_line_and_all_else_as_it_is(text: str) -> None:
+    film = FILM if "[[" in text else {**FILM, "director": "Varda"}
+    assert readable(text, film) == (text if SHOWN[text] is None else SHOWN[text])
+    assert readable(text, {}) == text
 
 
 def test_properties_that_are_many_or_unreadable_are_found_in_small_blocks(vault: Vault) -> None:

@@ -41,7 +41,7 @@ from vaultmem.search import cache
 from vaultmem.search.query import Ask, Hit, parse, plain
 from vaultmem.search.rank import content_words
 from vaultmem.search.search import Searcher
-from vaultmem.search.snippet import Marker, cut_lines
+from vaultmem.search.snippet import Marker, cut_lines, readable
 from vaultmem.text.times import day_start, seconds
 from vaultmem.text.values import lazy, without_editor_lines
 
@@ -319,7 +319,7 @@ class Sources:
         day = day_start(place.day) if place.day else None
         now = access.marks(text)  # perhaps only since the last sync
         origin = origin_at(place.path, place.properties, self.folder)
-        content = without_editor_lines(cut_lines(text, place.line, place.end_line))
+        content = readable(cut_lines(text, place.line, place.end_line), place.properties)
         content = look.searcher.with_references(content, look.viewer)
         return Candidate(
             place.path, place.line, place.end_line, content,

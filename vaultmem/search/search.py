@@ -18,7 +18,7 @@ from vaultmem.search.cache import CatalogCache
 from vaultmem.search.keyword_search import KeywordSearcher, Question, Sized
 from vaultmem.search.query import Answer, Ask, Hit, Query, Term, parse, parse_question, wanted_text
 from vaultmem.search.snippet import NoteTexts, cut_lines
-from vaultmem.text.values import TYPE_CHECKING, without_editor_lines
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -351,7 +351,7 @@ class Searcher:
         for block, hit in hits:
             content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
             content = self.with_references(content, viewer)
-            shown = marker.snippet(without_editor_lines(content))
+            shown = marker.snippet(snippet.readable(content, hit.properties))
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
             hit.headings = [self.with_references(heading, viewer) for heading in hit.headings]
             hit.more = [ranges[other] for other in result.others(block) if other in ranges]

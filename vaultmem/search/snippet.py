@@ -3,11 +3,12 @@ blocks, replaced by their text."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 from vaultmem.index.catalog_read import files_named
@@ -22,6 +23,7 @@ from vaultmem.vault import files
 from vaultmem.vault.walk import FileLookup
 
 if TYPE_CHECKING:
+    from vaultmem.adapter import Value
     from vaultmem.memories.access import Viewer
     from vaultmem.search.query import Hit
     from vaultmem.search.search import Searcher
@@ -32,6 +34,9 @@ _DECOMPOSED = set("\u309b\u309c\u309f\u30ff")  # all other CJK characters are to
 # A stemmer replaces what it cuts off by at most two letters (dying, die), and never
 # changes the first one.
 STEM_ENDING = 2
+_KEY = r"([^\s#:-][^:\n]*):(?=[ \n]|\Z)"  # at the start of a line of YAML
+_KEYS = lazy(rf"^{_KEY}", re.MULTILINE)
+_FRONT_MATTER = lazy(rf"{_KEY}.*(?:\n(?:{_KEY}|[ \t]|- |#|$).*)*", re.MULTILINE)
 
 
 class _Apart(dict[int, int]):
@@ -214,6 +219,22 @@ Signature = tuple[int, int, int, int, int]
 def cut_lines(text: str, first: int, last: int) -> str:
     """Lines first to last (from 1) of a text without the empty ones around them."""
     return "\n".join(text.split("\n", max(last, 0))[max(first - 1, 0) : last]).strip("\n")
+
+
+def readable(text: str, properties: Mapping[str, Value]) -> str:
+    """The text of a block for a reader: front matter in one line without empty properties, and no editor state."""
+    keys = dict.fromkeys(_KEYS.findall(text) if _FRONT_MATTER.fullmatch(text) else ())
+    if not keys or not keys.keys() <= properties.keys():
+        return without_editor_lines(text)
+    values = {key: value for key in keys if (value := properties[key]) not in (None, "", [])}
+    return "; ".join(f"{key}: {_in_one_line(value)}" for key, value in values.items())
+
+
+def _in_one_line(value: Value) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_in_one_line, value))
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return " ".join(text.split())
 
 
 def _signed(status: os.stat_result) -> Signature:
