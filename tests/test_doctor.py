@@ -71,6 +71,7 @@ def test_an_index_of_another_version_is_called_that(indexed: Path) -> None:
     assert found(indexed) == ["warning: the index is of another version of vaultmem"]
     manifest.unlink()
     assert found(indexed) == ["warning: the vault is not indexed"]
+    assert "→ run vaultmem sync\n" in on(indexed, "doctor").out
 
 
 def test_nothing_is_wrong_without_an_agent_or_with_one_that_is_well(

@@ -1,5 +1,6 @@
 """The laws of a recall's steps: each is a function of candidates, and none drops what it must keep."""
 
+from itertools import count, islice
 from random import Random
 
 import pytest
@@ -13,7 +14,7 @@ from vaultmem.memories.model import TYPES, Aging
 from vaultmem.recall import newer, recall_candidate, recall_text
 from vaultmem.recall.criteria import STEPS, Criteria
 from vaultmem.recall.recall_candidate import Candidate
-from vaultmem.search.cache import CatalogCache
+from vaultmem.search.cache import MOST_MADE, CatalogCache
 from vaultmem.text.times import local_day, stamp
 
 NOW = 1_800_000_000.0
@@ -142,6 +143,21 @@ def test_what_has_faded_is_what_its_confidence_says(
         now = NOW + days * DAY
         faded = {number for number, one in enumerate(found) if one.confidence(now) < minimum}
         assert known.faded(minimum, now) == faded
+
+
+def test_a_thread_that_clears_the_cache_takes_nothing_from_another() -> None:
+    known = CatalogCache(None, 0, "", "")  # type: ignore[arg-type]
+    numbers = count()
+
+    class Key:
+        """A key whose look-up another thread interrupts, with as many values as there is room for."""
+
+        def __hash__(self) -> int:
+            for number in islice(numbers, MOST_MADE):
+                known.once(number, str)
+            return 7
+
+    assert known.once(Key(), lambda: 5) == 5
 
 
 # --- fit

@@ -181,7 +181,7 @@ class CatalogCache:
         self._catalog = catalog
         self._folder = folder
         self._memory_folder = memory_folder
-        self._made: dict[object, object] = {}
+        self._made: dict[object, tuple[object]] = {}
 
     @cached_property
     def behind(self) -> dict[int, str]:
@@ -235,11 +235,13 @@ class CatalogCache:
 
     def once(self, key: object, make: Callable[[], T]) -> T:
         """The cached value of `make` for a key."""
-        if key not in self._made:
+        known = self._made.get(key)
+        if known is None:
+            known = (make(),)
             if len(self._made) >= MOST_MADE:
-                self._made.clear()
-            self._made[key] = make()
-        return cast("T", self._made[key])
+                self._made.clear()  # perhaps what another thread is about to return
+            self._made[key] = known
+        return cast("T", known[0])
 
     def faded(self, minimum: float, now: float) -> set[int]:
         """Memories whose confidence is below the minimum."""

@@ -55,7 +55,7 @@ class Finding(NamedTuple):
 
 def to_run(severity: str, what: str, command: str) -> Finding:
     """A finding that one command fixes."""
-    return Finding(severity, what, command, command=command)
+    return Finding(severity, what, f"run {command}", command=command)
 
 
 def examine(vault: Vault) -> list[Finding]:
