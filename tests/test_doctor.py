@@ -148,6 +148,8 @@ def test_what_cannot_be_read_is_named_with_its_place_and_mended_by_its_cause(
     assert merge["places"] == ["Plan.md: front matter: holds both versions of an unresolved merge"]
     monkeypatch.setenv("VAULTMEM_INDEX_MAX_NOTE_BYTES", "1000000")
     write("Long.md", "An apple. " * 200_000)
+    for path in ("Templates/Film.md", "Film form.md"):
+        write(path, "---\ndate: {{date}}\n---\n")
     write("Latin.md", b"sch\xf6n")
     write("caf\u00e9.md", "composed")
     write("cafe\u0301.md", "decomposed")
@@ -157,6 +159,8 @@ def test_what_cannot_be_read_is_named_with_its_place_and_mended_by_its_cause(
         for place in one["places"]
     }
     assert "save it again as UTF-8" in advice["Latin.md"]
+    assert "templates" in advice["Film form.md"]
+    assert "Templates/Film.md" not in advice
     assert "index.max_note_bytes" in advice["Long.md"]
     assert "caf\u00e9.md" not in advice or advice["caf\u00e9.md"].startswith("rename the file")
 

@@ -204,6 +204,17 @@ def test_markers_of_tasks_relate_no_notes(tmp_path: Path) -> None:
     assert not {"DOING", "BEGIN_QUERY", "END_QUERY"} & {*shared}
 
 
+def test_names_of_properties_and_addresses_relate_no_notes_and_templates_stay_behind(tmp_path: Path) -> None:  # fmt: skip
+    text = "---\ncover: https://example.org/a\ndirector: Varda\n---\nSee https://example.org/films of the coast.\n"
+    notes = {"Cleo.md": text, "Vagabond.md": text, "Templates/Film.md": text}
+    with Vault(str(fill(tmp_path, {**notes, "Other.md": "- rain\n\n\n- wind\n" * 9}))) as vault:
+        vault.sync()
+        near = vault.related("Cleo")
+    assert [one.path for one in near] == ["Vagabond.md", "Templates/Film.md"]
+    shared = near[0].reasons[-1].removeprefix("shares words: ").split(", ")
+    assert {*shared} == {"See", "Varda", "coast"}
+
+
 def test_a_note_with_very_many_links_is_related_in_no_time(vault: Vault) -> None:
     """Every link is looked at once, not once for each other one that leads to the same note."""
     folder = Path(vault.path)

@@ -240,10 +240,11 @@ def tasks(catalog: Catalog, *, everything: bool = False) -> list[tuple[str, dict
 
 
 def troubles(catalog: Catalog) -> list[tuple[str, str]]:
-    """Notes that could not be read, or only in part, with the reason."""
+    """Notes that could not be read, or only in part, with the reason; templates may hold placeholders."""
     rows = catalog.db.execute("SELECT path, reason FROM troubles").fetchall()
     broken = catalog.db.execute(
         "SELECT f.path, n.error FROM notes n JOIN files f ON f.id = n.id WHERE n.error IS NOT NULL"
+        " AND NOT (n.template = 1 AND n.error LIKE '%{{placeholders}}%')"
     ).fetchall()
     return sorted(rows + [(path, f"front matter: {error}") for path, error in broken])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 
 from vaultmem.errors import ModelError
@@ -58,6 +59,9 @@ def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
             scores[other] = scores.get(other, 0.0) + points
             reasons.setdefault(other, []).append(reason)
     scores.pop(note, None)
+    behind = searcher.cache().behind
+    for other in scores.keys() & behind.keys():
+        scores[other] *= rank.BEHIND
     best = sorted(scores, key=lambda other: (-scores[other], other))[:limit]
     for other, shared in _shared_words(searcher, words, best).items():
         reasons[other].append("shares words: " + ", ".join(shared[:4]))
@@ -77,6 +81,8 @@ def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
 
 Points = dict[int, tuple[float, str]]  # note -> points and the reason
 _WORD = lazy(r"\w+")
+_ADDRESS = lazy(r"https?://\S+")
+_KEY = lazy(r"^[^\s:-][^:\n]*:", re.MULTILINE)
 
 
 def _by_meaning(searcher: Searcher, note: int) -> Points:
@@ -131,15 +137,16 @@ def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
     text = "\n".join([places[0].title if places else "", *parts])[:50_000]
     counts: Counter[str] = Counter()
     written: dict[str, str] = {}
-    for word in _WORD.findall(text):
+    for word in _WORD.findall(_ADDRESS.sub(" ", text)):
         for term in searcher.keyword.terms(word):
             counts[term] += 1
             written.setdefault(term, word if word.isascii() else term)
     total = searcher.keyword.block_count() + 1
     weights = {
-        term: (1 + math.log(count)) * math.log(total / frequency) * rank.word_weight(term)
+        term: (1 + math.log(count)) * math.log(total / frequency)
         for term, count in counts.items()
         if len(term) > 1
+        and term not in rank.STOP_WORDS
         and not term.isdigit()
         and (frequency := searcher.keyword.frequency(term)) > len(places)
     }
@@ -148,11 +155,15 @@ def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
 
 
 def _block_texts(searcher: Searcher, place: BlockPlace) -> list[str]:
-    """The texts of a note's first blocks as indexed: without markup that only its editor needs."""
+    """The texts of a note's first blocks as indexed, without markup that only its editor needs and the names of
+    properties."""
     path = place.raw or place.path
     rules = open_rulebook(searcher.folder, searcher.config.text("dialect"))
     _, blocks = parse_note(rules, place.path, searcher.texts.read([path])[path])
-    return [block.text for block in blocks[:MOST_BLOCKS]]
+    return [
+        _KEY.sub("", block.text) if block.is_properties else block.text
+        for block in blocks[:MOST_BLOCKS]
+    ]
 
 
 def _by_links(searcher: Searcher, note: int) -> Points:
