@@ -375,3 +375,13 @@ def test_a_conflict_copy_that_differs_only_in_what_is_counted_needs_no_person(
     assert {each: each.read_text() for each in copies} == copies
     assert path.read_text() == written
     assert not opened.dream(1)["changes"], "what was undone is not done again"
+
+
+def test_copies_count_for_the_limit_of_a_dream(vault: Path, opened: Vault) -> None:
+    path = vault / opened.write("Anne prefers trains", category="people")["path"]
+    os.utime(path, (time.time() - 3_600,) * 2)
+    for day in "123":
+        shutil.copy2(path, path.with_name(f"{path.stem} (conflicted copy 2026-11-2{day}).md"))
+    for limit, left in ((2, 1), (1, 0)):
+        done = opened.ask("dream", level=1, limit=limit)
+        assert (len(done["changes"]), done["left"]) == (limit, left)

@@ -207,7 +207,9 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> PlanRepo
     step(_draft(session, draft, options), options)
     plan = draft.plan(name)
     if job == "dream":
-        plan = plan._replace(changes=(*plan.changes, *_spare_copies(session)))
+        copies, room = [*_spare_copies(session)], max(0, limit - len(plan.changes))
+        changes, left = (*plan.changes, *copies[:room]), plan.left + len(copies[room:])
+        plan = plan._replace(changes=changes, left=left)
     if dry_run:
         return {**report_planned(session, plan), "aside": len(draft.at_work)}
     if is_unattended:
