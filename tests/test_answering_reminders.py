@@ -81,7 +81,7 @@ def test_an_item_snoozed_for_weeks_comes_back(bench: Open, monkeypatch: pytest.M
     assert [item.due for item in on.items() if item.text == "stretch"] == ["2027-01-10T08:00"]
 
 
-def test_a_snooze_is_what_lists_and_recalls_say(bench: Open) -> None:
+def test_a_snooze_is_what_lists_recalls_and_pages_say(bench: Open) -> None:
     on = bench()
     made = on.ask("remind", content="call the vet on 2026-11-29 at 15:00")
     (vet,) = (row for row in on.items(99) if row.text == "call the vet")
@@ -90,7 +90,11 @@ def test_a_snooze_is_what_lists_and_recalls_say(bench: Open) -> None:
     assert on.ask("read", id=made["id"])["remind"] == "2026-12-04"
     recalled = on.ask("recall", query="when do I call the vet?")["memories"]
     assert [each["remind"] for each in recalled if "remind" in each] == ["2026-12-04"]
+    assert on.ask("pages") == {"written": True}
+    assert "call the vet]] (2026-12-04)" in on.text("vaultmem/Memory.md")
     on.answer(vet.id, OPEN)
+    on.ask("pages")
+    assert "call the vet]] (2026-11-29 15:00)" in on.text("vaultmem/Memory.md")
     assert on.ask("list")["memories"][0]["remind"] == "2026-11-29T15:00"
     on.ask("remind", content="stretch every day at 11:00")
     on.later(3 * 24 * 60)

@@ -78,7 +78,7 @@ class MemoryStore:
         # By level, when a dream last had nothing left to do.
         self.dreamt: dict[int, tuple[int, date]] = {}
         self.compared = 0.0  # when a dream last compared all files
-        self.listed = -1  # the version that Memory.md shows
+        self.listed: object = None  # the version and the answers that Memory.md shows
         self.recent: list[str] = []  # recently written paths, which may not be indexed yet
         self._on_write = on_write or self._index
         self._lock = RLock()

@@ -14,7 +14,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, RESTORE, TO_ARCHIVE
-from vaultmem.memories.item_answers import holding, origin_of
+from vaultmem.memories.item_answers import Answers, holding, origin_of, reminds_at
 from vaultmem.memories.model import CATEGORIES, INBOX, Memory
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes.places import ARCHIVE as ARCHIVE_FOLDER
@@ -216,8 +216,8 @@ _NAME = 40  # characters of an assistant's
 _NOT_IN_VIEWS = frozenset("\"'\\{}\n")  # in a folder name: views are YAML with quoted words
 
 
-def render(memories: Iterable[Memory], style: str) -> str:
-    """The page: the same memories give the same bytes. Private ones are only counted."""
+def render(memories: Iterable[Memory], style: str, answers: Answers) -> str:
+    """The page: the same memories and answers give the same bytes. Private ones are only counted."""
     every = [
         memory for memory in memories if memory.adopted and not memory.properties.get("compressed")
     ]
@@ -231,17 +231,19 @@ def render(memories: Iterable[Memory], style: str) -> str:
     for name in CATEGORIES:
         if by_category[name]:
             lines.append(("##", "Inbox, not filed yet" if name == INBOX else name.capitalize()))
-            lines += [(_ITEM, row) for row in _rows(name, by_category[name])]
+            lines += [(_ITEM, row) for row in _rows(name, by_category[name], answers)]
     return _page("Memory", lines, style)
 
 
-def _rows(category: str, memories: Sequence[Memory]) -> list[str]:
+def _rows(category: str, memories: Sequence[Memory], answers: Answers) -> list[str]:
     lines = []
     for memory in memories[:MOST]:
         author = one_line(origin_of(memory.properties).writer, _NAME)
         when = stamp(memory.created)[:10]
         if due := memory.text("remind"):  # for a reminder the date of writing is irrelevant
-            when = ", ".join(filter(None, (due.replace("T", " ")[:16], memory.text("repeat"))))
+            repeat = memory.text("repeat")
+            due = reminds_at(memory.id, due, repeat, answers).replace("T", " ")[:16]
+            when = f"{due}, {repeat}" if repeat else due
         by = f", by {author}" if author else ""
         lines.append(f"[[{memory.title}]] ({one_line(when, _NAME)}{by})")
     if len(memories) > MOST:
@@ -257,7 +259,8 @@ def refresh(session: Session, _: Arguments) -> JsonObject:
 def keep_index(session: Session) -> bool:
     """Write the page if it is enabled and its content has changed. Returns whether it was written."""
     store = session.store
-    if store.config.text("memories.pages") == "off" or store.listed == store.version:
+    shown = store.version, session.answers
+    if store.config.text("memories.pages") == "off" or store.listed == shown:
         return False
     _clear_empty_folders(store)
     _keep_transcripts(session)
@@ -272,12 +275,12 @@ def keep_index(session: Session) -> bool:
     try:
         if is_first:
             _write_views(session)
-        page = render(live, store.rules.page_style(path))
+        page = render(live, store.rules.page_style(path), shown[1])
         written = bool(generated.keep(store, {path: page}))
     except (VaultmemError, OSError) as error:  # the page is only a list
         log.warning("%s", error)
         return False
-    store.listed = store.version
+    store.listed = shown
     return written
 
 
