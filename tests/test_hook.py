@@ -246,6 +246,17 @@ def test_what_holds_about_the_person_and_the_project_of_the_folder_is_told(
     assert "Portuguese" in text_in(asked(knowing, harness="codex").data, "codex")
 
 
+def test_a_preference_is_told_before_and_after_it_is_filed_and_once(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        made = opened.write("I prefer window seats")
+        opened.sync()
+        assert "inbox" in made["path"]
+        assert told(vault).count("I prefer window seats") == 1
+        opened.upgrade(made["id"], category="preferences")
+        opened.sync()
+        assert told(vault).count("I prefer window seats") == 1
+
+
 def test_the_context_has_few_facts_newest_and_most_used_first(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -204,8 +204,9 @@ def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact |
     if not (project or category in OF_PERSON or is_about_person(title)):
         return None
     kind = properties.get("memory_type")
-    if kind in (*PASSING, "procedural") or category in (REMINDERS, "preferences"):
-        return None  # passing ones, and those among preferences and pending items
+    is_preference = category == "preferences" or (kind == "procedural" and category != INBOX)
+    if kind in PASSING or category == REMINDERS or is_preference:
+        return None  # passing ones, pending items, and those among preferences, as they are once they are filed
     ends, now = seconds(properties.get("expires_at")), context.now.timestamp()
     zone = context.now.tzinfo
     # Without an end it was restored.
