@@ -158,6 +158,17 @@ def test_folders_are_those_of_platformdirs(
     assert paths.config_file() == os.path.join(theirs.user_config_dir, "config.yaml")
 
 
+@pytest.mark.parametrize("home", ["~", "notes", "./notes"])
+def test_a_relative_home_is_refused(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """State below the working directory may be inside a vault."""
+    for name in ("VAULTMEM_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", home)
+    for path in (paths.state_root, paths.config_file):
+        with pytest.raises(StateError, match="set HOME"):
+            path()
+
+
 def test_ids_are_readable_unique_and_of_the_real_place(tmp_path: Path) -> None:
     one, other = tmp_path / "a" / "My Notes", tmp_path / "b" / "My Notes"
     for folder in (one, other):

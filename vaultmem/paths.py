@@ -43,6 +43,8 @@ def config_file() -> str:
 
 def _app_folder(xdg: str, fallback: str) -> str:
     home = os.environ.get("HOME") or os.path.expanduser("~")
+    if not os.path.isabs(home):  # it would be below the working directory, perhaps in a vault
+        raise StateError(f"the home folder {home!r} is not an absolute path; set HOME")
     if sys.platform == "win32":
         return os.path.join(
             os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "vaultmem"
