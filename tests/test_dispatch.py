@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterator
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +226,13 @@ def test_what_only_the_agent_can_do(indexed: Path, host: StandIn) -> None:
     assert not host.stopped.is_set()
     assert ask(indexed, "stop")["stopping"] is True
     assert host.stopped.is_set()
+
+
+def test_no_type_of_a_parameter_is_an_internal_error(indexed: Path, host: StandIn) -> None:
+    for name, verb in commands().items():
+        for param, value in product(verb.params, (1, [1], {"a": 1}) if verb.agent else ()):
+            needed = {one.outside: "knee" for one in verb.params if one.needed}
+            try:
+                ask(indexed, name, **{**needed, param.outside: value})
+            except AgentError as error:
+                assert error.code != codes.INTERNAL_ERROR, (name, param.outside, value)

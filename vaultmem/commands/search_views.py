@@ -228,8 +228,8 @@ def recall(args: Namespace, output: Output) -> int:
     """Recall once, or once per line."""
     from vaultmem.recall.recall_text import block, entry, held_back_line, older_line
 
-    query = args.query or ""
-    if not args.batch and not query.strip():
+    query = args.query or ""  # of any type, over the socket; the verb checks it
+    if not args.batch and not str(query).strip():
         raise UsageError("nothing to recall; type some words, or see vaultmem recall --help")
     params = {name: value for name, value in params_of("recall", args).items() if value is not None}
     has_limit = not args.given.isdisjoint(("top_k", "budget"))
