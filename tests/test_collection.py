@@ -143,6 +143,15 @@ def test_conflict_copies_are_no_memories(folder: Folder) -> None:
     assert "vaultmem/people/Tea 2.md" in {memory.path for memory in folder.live()}
 
 
+def test_a_copy_does_not_outlive_its_memory(folder: Folder) -> None:
+    folder.memory("vaultmem/archive/Tea.md", ONE, category="people")
+    folder.memory("vaultmem/people/Tea 2.md", ONE, category="people")
+    folder.memory("vaultmem/people/Tea 3.md", TWO, category="people")
+    folder.put("vaultmem/people/Tea 4.md", TEA.encode())  # a person's own new note
+    assert folder.ids().keys() == {"people/Tea 3.md", "people/Tea 4.md"}
+    assert folder.known.copies() == [("vaultmem/people/Tea 2.md", "vaultmem/archive/Tea.md")]
+
+
 @pytest.mark.parametrize(
     ("data", "told"),
     [

@@ -240,3 +240,17 @@ def test_copies_of_sync_programs_are_no_entries(vault: Path, opened: Vault) -> N
         copy.write_text(path.read_text().replace(entry["id"], f"x{entry['id']}"))
     assert len(opened.entries("c")) == 2
     assert len(opened.conversations()) == 1
+
+
+def test_a_copy_does_not_outlive_what_is_forgotten(vault: Path, opened: Vault) -> None:
+    """Such a name may also be a person's own, so it counts as a copy by its id alone."""
+    opened.converse("c", new=[said("u1"), said("u2")])
+    first, second = opened.entries("c")
+    for entry in (first, second):
+        path = vault / entry["path"]
+        path.with_name(f"{path.stem} 2.md").write_bytes(path.read_bytes())
+    assert [entry["path"] for entry in opened.entries("c")] == [first["path"], second["path"]]
+    opened.forget(first["id"])
+    assert [entry["id"] for entry in opened.entries("c")] == [second["id"]]
+    opened.undo(last=True)
+    assert [entry["path"] for entry in opened.entries("c")] == [first["path"], second["path"]]

@@ -161,13 +161,15 @@ class ConversationFiles:
 
 
 def _unique(every: Iterable[Entry]) -> tuple[list[Entry], list[tuple[str, str]]]:
-    """The entries in order, with each id once among living ones; and which files have another's id."""
+    """The entries in order, with each id once among living ones; and which files have another's id. A copy of what was
+    put away is not alive, and the name of a copy is longer."""
     unique: list[Entry] = []
     troubles: list[tuple[str, str]] = []
-    living: dict[str, str] = {}
-    for entry in sorted(every, key=lambda one: (one.created, _TURN[one.role], one.path)):
-        if not entry.deleted and living.setdefault(entry.id, entry.path) != entry.path:
-            troubles.append((entry.path, f"it has the id of {living[entry.id]}; give it its own"))
+    entries = sorted(every, key=lambda one: (one.created, _TURN[one.role], len(one.path), one.path))
+    owners = {entry.id: entry.path for entry in entries if entry.deleted}
+    for entry in entries:
+        if not entry.deleted and owners.setdefault(entry.id, entry.path) != entry.path:
+            troubles.append((entry.path, f"it has the id of {owners[entry.id]}; give it its own"))
         else:
             unique.append(entry)
     return unique, troubles

@@ -12,6 +12,7 @@ from vaultmem.adapter import Value
 from vaultmem.memories.memory_file import Stored, fold, title_of
 from vaultmem.memories.model import Memory, provisional
 from vaultmem.text.similarity import SIZE, resemblance
+from vaultmem.text.values import ARCHIVE
 from vaultmem.vault.conflicts import Places, conflict_original, conflicts, possible_copies
 
 _COPY = 0.9  # resemblance above which "Plan 2.md" is a copy of "Plan.md" beside it
@@ -89,9 +90,13 @@ class Snapshot:
         places = Places(sorted(self._files))
         results = {copy: self._spelling(original) for copy, original in conflicts(places).items()}
         memories = {path: one for path in places.paths if (one := self._files[path].memory)}
+        for one in [one for one in memories.values() if one.archived]:
+            memories.setdefault(_home(one), one)  # a copy stays behind there
         for copy, original in possible_copies(Places(memories)):
-            if original not in results and _is_copy(memories[copy], memories[original]):
-                results[copy] = original
+            if copy not in self._files or original in results:
+                continue
+            if _is_copy(memories[copy], memories[original]):
+                results[copy] = memories[original].path
         return results
 
     @cached_property
@@ -143,8 +148,15 @@ class Snapshot:
         return path if path in self._files else self._names.paths.get(fold(path))
 
 
+def _home(memory: Memory) -> str:
+    """Where an archived memory was."""
+    folder, _, name = memory.path.rpartition(f"/{ARCHIVE}/")
+    return f"{folder}/{memory.category}/{name}"
+
+
 def _is_copy(one: Memory, other: Memory) -> bool:
-    if one.adopted and other.adopted and one.id != other.id:
+    has_left = other.archived and not one.archived
+    if one.id != other.id and (has_left or (one.adopted and other.adopted)):
         return False  # two memories, however alike
     return one.hash == other.hash or resemblance(one.sketch, other.sketch) >= _COPY
 
