@@ -193,8 +193,8 @@ def test_two_times_of_a_day_are_two_reminders(
     assert {said.get("repeat"), *(page.get("repeat") for page in pages)} == {rule}
     again = opened.remind(words)
     assert (again["created"], len([*vault.rglob("reminders/*.md")])) == (False, len(times))
-    for path in vault.rglob("reminders/*.md"):
-        path.unlink()
+    opened.undo(last=True)
+    assert not [*vault.rglob("reminders/*.md")], "it was one change"
 
 
 def test_reminders_in_the_same_words_at_other_times_are_all_recalled(opened: Vault) -> None:

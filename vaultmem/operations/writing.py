@@ -65,40 +65,64 @@ class Against(NamedTuple):
     sure: bool  # replaced by the new one
 
 
-def write(session: Session, params: Arguments, times: Properties | None = None) -> JsonObject:
-    """Write a memory, unless the same text already exists in that scope; `times` are the properties of a reminder."""
+def write(session: Session, params: Arguments) -> JsonObject:
+    """Write a memory, unless the same text already exists in that scope."""
+    return write_each(session, params, [None])[0]
+
+
+def write_each(
+    session: Session, params: Arguments, every: Sequence[Properties | None]
+) -> list[JsonObject]:
+    """Write a reminder for each of these properties, as one change; None for a memory of another kind."""
     content = session.in_its_style(_without_call(params.content()))
     # None if an assistant writes: then they are removed.
     kinds = secrets.redact(content).kinds
     secret_kinds = {"redacted": [*params.redacted], "secrets": [*kinds]}
-    scope = params.scope() or DEFAULT_SCOPE
-    existing = look(session, content, scope, times=times, by=params.text("by"))
-    if existing.same is not None:
-        return {
+    scope, by = params.scope() or DEFAULT_SCOPE, params.text("by")
+    found = [(look(session, content, scope, times=each, by=by), each) for each in every]
+    new = [
+        (new_memory(session, params, content, existing, times), existing)
+        for existing, times in found
+        if existing.same is None
+    ]
+    created = iter(_create_each(session, params, new, secret_kinds) if new else ())
+    return [
+        next(created) if existing.same is None else {
             **_report(session, existing.same, existing), **secret_kinds,
             "created": False, "duplicate_of": existing.same.id,
             **_replace_named(session, params, existing.same),
             **{name: existing.same.text(name) for name in times or ()},
-        }  # fmt: skip
-    new = new_memory(session, params, content, existing, times)
-    replaced = find_superseded(session, params, new, existing)
+        }
+        for existing, times in found
+    ]  # fmt: skip
+
+
+def _create_each(
+    session: Session, params: Arguments, every: Sequence[tuple[New, Existing]], more: JsonObject
+) -> list[JsonObject]:
+    """Write them as one change; the reports have `more`."""
+    replaced = find_superseded(session, params, *every[0])
     for _ in range(TRIES):
         draft = session.draft()
-        title = create(draft, new, "written")
+        names = [create(draft, new, "written") for new, _ in every]
         for old in replaced:
-            replace(draft, old, new.id, f"replaced by {title}")
+            replace(draft, old, every[0][0].id, f"replaced by {names[0]}")
         plan = draft.plan("write")
         if params.flag("dry_run"):
-            return {
-                **report_planned(session, plan), **_clashes(existing), **secret_kinds, "created": False,
-            }  # fmt: skip
-        outcome = session.carry_out(plan, header(params, f"write {title}", session.now))
-        written = session.store.collection.at(plan.changes[-1].target)
-        if written is not None:
-            return {
-                **_report(session, written, existing), **secret_kinds, "created": True, "duplicate_of": None,
+            report = report_planned(session, plan)
+            return [{**report, **_clashes(each), **more, "created": False} for _, each in every]
+        outcome = session.carry_out(plan, header(params, f"write {names[0]}", session.now))
+        new = plan.changes[-len(every) :]  # they come last
+        written = [session.store.collection.at(change.target) for change in new]
+        if None not in written:
+            more = {
+                **more,
+                "created": True,
+                "duplicate_of": None,
                 "replaced": [old.id for old in replaced],
-            }  # fmt: skip
+            }
+            pairs = zip(written, every, strict=True)
+            return [{**_report(session, one, each), **more} for one, (_, each) in pairs if one]
         if not outcome.skipped:
             break
         session.store.collection.refresh()

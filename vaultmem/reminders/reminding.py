@@ -7,7 +7,7 @@ from datetime import datetime
 
 from vaultmem.adapter import JsonObject, Phrase, Value
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.light import TYPE_CHECKING, cast
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.arguments import Arguments, which_day
 from vaultmem.plugins import language
 from vaultmem.reminders.schedules import rule_of, to_the_person
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def remind(session: Session, params: Arguments) -> JsonObject:
     """Write a reminder, whose words, or `at` and `repeat`, say when. Raises if the time is not understood."""
-    from vaultmem.operations.writing import write  # due items are read more often
+    from vaultmem.operations.writing import write_each  # due items are read more often
 
     now = datetime.fromtimestamp(session.now, LocalZone())
     at = params.text("at")
@@ -35,17 +35,15 @@ def remind(session: Session, params: Arguments) -> JsonObject:
         )
     rule: dict[str, Value] = {"repeat": repeat or moment.repeat} if repeat or moment.repeat else {}
     task = params.but(content=to_the_person(params.content() if at else phrase.task))
-    answers: list[JsonObject] = []
-    changes: list[object] = []  # of a dry run
-    for each in (moment, *phrase.again):
-        times: dict[str, Value] = {"remind": each.iso(), **rule}
-        made = write(session, task, times)
-        changes += cast("list[object]", made.get("changes", []))
-        # An existing one has its own times.
-        answers.append({**times, "understood": phrase.words, **made})
-    first, *others = sorted(answers, key=lambda answer: not answer["created"])
+    every: list[dict[str, Value]] = [
+        {"remind": each.iso(), **rule} for each in (moment, *phrase.again)
+    ]
+    made = zip(every, write_each(session, task, every), strict=True)
+    # An existing one has its own times.
+    answers = [{**times, "understood": phrase.words, **answer} for times, answer in made]
+    first, *others = sorted(answers, key=lambda one: not (one["created"] or "changes" in one))
     also = {"also": [answer["remind"] for answer in others]} if others else {}
-    return {**first, **also, **({"changes": changes} if changes else {})}
+    return {**first, **also}
 
 
 def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
