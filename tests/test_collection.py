@@ -149,7 +149,12 @@ def test_a_copy_does_not_outlive_its_memory(folder: Folder) -> None:
     folder.memory("vaultmem/people/Tea 3.md", TWO, category="people")
     folder.put("vaultmem/people/Tea 4.md", TEA.encode())  # a person's own new note
     assert folder.ids().keys() == {"people/Tea 3.md", "people/Tea 4.md"}
-    assert folder.known.copies() == [("vaultmem/people/Tea 2.md", "vaultmem/archive/Tea.md")]
+    stamped = "vaultmem/people/Tea.sync-conflict-20261121-101500-ABCDEFG.md"
+    folder.memory(stamped, ONE, f"{TEA} And more.", category="people")
+    assert folder.ids().keys() == {"people/Tea 3.md", "people/Tea 4.md"}
+    copies = ["vaultmem/people/Tea 2.md", stamped]
+    assert folder.known.copies() == [(copy, "vaultmem/archive/Tea.md") for copy in copies]
+    assert [copy.path for copy, _ in folder.known.spare_copies()] == copies[:1]
 
 
 @pytest.mark.parametrize(

@@ -385,3 +385,16 @@ def test_copies_count_for_the_limit_of_a_dream(vault: Path, opened: Vault) -> No
     for limit, left in ((2, 1), (1, 0)):
         done = opened.ask("dream", level=1, limit=limit)
         assert (len(done["changes"]), done["left"]) == (limit, left)
+
+
+def test_copies_follow_their_memory_to_the_archive(vault: Path, opened: Vault) -> None:
+    path = vault / opened.write("Anne prefers trains", category="people")["path"]
+    for ending in (" (conflicted copy 2026-11-21)", " 2"):
+        shutil.copy2(path, path.with_name(f"{path.stem}{ending}.md"))
+    opened.delete(path.stem)
+    for file in vault.rglob("Anne*.md"):
+        os.utime(file, (time.time() - 3_600,) * 2)
+    assert not opened.memories()
+    opened.sync()
+    assert all("conflict" not in item["path"] for item in opened.recall("trains")["memories"])
+    assert len(opened.dream(1)["changes"]) == 2

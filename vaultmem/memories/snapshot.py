@@ -86,25 +86,28 @@ class Snapshot:
 
     @cached_property
     def copies(self) -> dict[str, str | None]:
-        """Sync conflict copies, each with its original if that exists."""
+        """Sync conflict copies, each with its original if that exists, perhaps in the archive."""
         places = Places(sorted(self._files))
-        results = {copy: self._spelling(original) for copy, original in conflicts(places).items()}
         memories = {path: one for path in places.paths if (one := self._files[path].memory)}
-        for one in [one for one in memories.values() if one.archived]:
-            memories.setdefault(_home(one), one)  # a copy stays behind there
-        for copy, original in possible_copies(Places(memories)):
-            if copy not in self._files or original in results:
-                continue
-            if _is_copy(memories[copy], memories[original]):
-                results[copy] = memories[original].path
+        left = {_home(one): one for one in memories.values() if one.archived}
+        results = {
+            copy: self._spelling(original) or (left[original].path if original in left else None)
+            for copy, original in conflicts(places).items()
+        }
+        every = {**left, **memories}
+        for copy, original in possible_copies(Places(every)):
+            if copy in self._files and original not in results:
+                of = every[original]
+                results |= {copy: of.path} if _is_copy(memories[copy], of) else {}
         return results
 
     @cached_property
     def spare(self) -> list[tuple[Memory, Memory]]:
-        """Copies by a sync program and their originals that differ at most in what each machine counts, and blanks."""
-        names = [(copy, of) for copy, of in self.copies.items() if of and conflict_original(copy)]
+        """Copies by a sync program and their originals that differ at most in what each machine counts, and blanks; and
+        copies that an original left behind when it was archived."""
+        names = [(copy, of) for copy, of in self.copies.items() if of]
         pairs = ((self._files[copy].memory, self._files[of].memory) for copy, of in names)
-        return [(copy, of) for copy, of in pairs if copy and of and _own(copy) == _own(of)]
+        return [(copy, of) for copy, of in pairs if copy and of and _is_spare(copy, of)]
 
     @cached_property
     def archived(self) -> list[Memory]:
@@ -159,6 +162,12 @@ def _is_copy(one: Memory, other: Memory) -> bool:
     if one.id != other.id and (has_left or (one.adopted and other.adopted)):
         return False  # two memories, however alike
     return one.hash == other.hash or resemblance(one.sketch, other.sketch) >= _COPY
+
+
+def _is_spare(copy: Memory, of: Memory) -> bool:
+    if of.archived and not copy.archived:
+        return (copy.id, copy.hash) == (of.id, of.hash)
+    return bool(conflict_original(copy.path)) and _own(copy) == _own(of)
 
 
 def _own(memory: Memory) -> tuple[str, dict[str, Value]]:
