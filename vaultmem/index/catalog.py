@@ -67,9 +67,10 @@ CREATE INDEX IF NOT EXISTS aliases_note ON aliases (note);
 FORMAT = int.from_bytes(blake2b((_SCHEMA + _INDEXES).encode(), digest_size=4).digest()) >> 1
 _NOTE_TABLES = (("notes", "id"), ("blocks", "note"), ("links", "source"), ("tags", "note"),
                 ("aliases", "note"), ("tasks", "note"), ("names", "file"), ("conflicts", "copy"))  # fmt: skip
-# The notes below a folder, for queries, without sync conflict copies.
-NOTES_BELOW = """FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
-    WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL"""
+# The notes below a folder, for queries; and without sync conflict copies.
+ALL_BELOW = """FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
+    WHERE f.path >= ? AND f.path < ?"""
+NOTES_BELOW = f"{ALL_BELOW} AND c.copy IS NULL"
 
 # A task (t) of a conflict copy that its original also has, open or done: the original counts.
 COPIED = """(t.is_task = 1 AND (t.note, json_extract(t.task, '$.text')) IN

@@ -44,7 +44,6 @@ from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import Marker, cut_lines, readable
 from vaultmem.text.times import day_start, seconds
 from vaultmem.text.values import lazy, without_editor_lines
-from vaultmem.vault.conflicts import conflict_original
 
 if TYPE_CHECKING:
     from vaultmem.memories.item_answers import Answer
@@ -100,7 +99,7 @@ class Sources:
         answer = look.searcher.search(ask, texts=False)
         if ask.viewer == look.viewer:  # else they may name words of what is hidden
             look.remarks.extend(remark for remark in answer.remarks if remark not in look.remarks)
-        hits = [hit for hit in answer.results if not self._is_copy(hit) and hit.score > 0]
+        hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
         texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
         # "Where does she live?" has one content word, too.
         is_word = len(answer.words) == 1 == len(criteria.query.split())
@@ -239,10 +238,6 @@ class Sources:
             candidate = candidate._replace(content=marker.snippet(candidate.content, width).text)
             yield candidate
             width = width * 7 // 8
-
-    def _is_copy(self, hit: Hit) -> bool:
-        is_ours = hit.path.startswith(self.folder + "/")
-        return bool(hit.original or (is_ours and conflict_original(hit.path)))
 
     def _is_ours(self, hit: Hit) -> bool:
         """Whether it is a memory, according to the index. Other files among entries answer nothing."""

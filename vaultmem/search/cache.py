@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 
 from vaultmem.index import catalog_read
-from vaultmem.index.catalog import NOTES_BELOW, Catalog, among, below, like
+from vaultmem.index.catalog import ALL_BELOW, Catalog, among, below, like
 from vaultmem.index.catalog_read import ids
 from vaultmem.light import TYPE_CHECKING, cast
 from vaultmem.memories import access, model
@@ -148,11 +148,11 @@ _HASHES = """SELECT f.path, b.line, b.hash FROM blocks b JOIN files f ON f.id = 
 def memories(
     catalog: Catalog, folder: str, looks_into: Callable[[str], bool], least: float, *, hidden: bool
 ) -> frozenset[int]:
-    """Notes of the memory folder whose scopes are searched and whose importance suffices; or the others, `hidden`.
-    Scopes are few, and each is checked once."""
-    scope = f"CASE WHEN {_DULL} OR {_SUM} THEN NULL ELSE {_SCOPE} END"
+    """Notes of the memory folder whose scopes are searched and whose importance suffices; or the others, `hidden`,
+    with sync conflict copies. Scopes are few, and each is checked once."""
+    scope = f"CASE WHEN {_DULL} OR {_SUM} OR c.copy IS NOT NULL THEN NULL ELSE {_SCOPE} END"
     rows = catalog.db.execute(
-        f"SELECT n.id, {scope} {NOTES_BELOW}", [least, *below(folder)]
+        f"SELECT n.id, {scope} {ALL_BELOW}", [least, *below(folder)]
     ).fetchall()
     scopes = {scope: scope is not None and looks_into(str(scope)) for scope in {s for _, s in rows}}
     return frozenset(int(note) for note, scope in rows if scopes[scope] is not hidden)
