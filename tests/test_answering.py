@@ -64,6 +64,24 @@ def test_a_tick_removed_in_the_note_stays_removed(bench: Open) -> None:
     assert "- [x] call Anne" in on.text("Tasks.md")
 
 
+def test_a_task_of_two_times_is_done_in_its_note_after_both(bench: Open, write: Write) -> None:
+    text = "# Dog\n- [ ] walk the dog at 8:00 and 20:00 on 2030-11-23\n"
+    path = write("Dog.md", text)
+    on = bench("always")
+    first, second = (row.id for row in on.items(5_000) if "dog" in row.text)
+    on.answer(first)
+    assert path.read_text() == text
+    on.later()
+    on.answer(second)
+    assert "- [x] walk the dog" in path.read_text()
+    on.later()
+    path.write_text(text)  # by the person, who means both
+    on.later()
+    assert len(on.ask("settle")["reopened"]) == 1
+    assert path.read_text() == text
+    assert {first, second} <= {row.id for row in on.items(5_000)}
+
+
 @pytest.mark.parametrize(("before", "after"), [("call Anne", "call Bob"), ("11-22", "12-24")])
 def test_a_note_that_changed_meanwhile_is_left_alone(bench: Open, before: str, after: str) -> None:
     """Reworded, or put off."""

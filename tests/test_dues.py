@@ -96,11 +96,29 @@ def test_each_repetition_reminds_as_long_before_as_the_first() -> None:
 def test_from_which_day_words_count(
     path: str, day: str, mtime: datetime, met: dict[str, str], expected: str
 ) -> None:
-    schedule = schedules.of_task(
+    (schedule,) = schedules.of_task(
         place(path, day, mtime, **met), {"text": "call tomorrow", "line": 1}, plain=True
     )
-    assert schedule
     assert schedule.due.due == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("pill at 8:00 and 20:00 tomorrow", {"2026-11-23T08:00", "2026-11-23T20:00"}),
+        ("Remind me to take the pills tomorrow at 8:00, 14:00 and 20:00",
+         {"2026-11-23T08:00", "2026-11-23T14:00", "2026-11-23T20:00"}),
+        ("water the plants at 7am and 7pm every day", {"2026-11-23T07:00", "2026-11-22T19:00"}),
+        ("Tropfen morgen um 8 und 20 Uhr", {"2026-11-23T08:00", "2026-11-23T20:00"}),
+        ("pill today at 8:00 and 20:00", {"2026-11-22T20:00"}),
+        ("call tomorrow or on Friday at 9", {"2026-11-23"}),
+        ("free on 1 Dec, 2 Dec and 3 Dec", set[str]()),
+    ],
+)  # fmt: skip
+def test_the_times_of_day_that_words_list(text: str, expected: set[str]) -> None:
+    times = schedules.of_task(place(), {"text": text, "line": 1}, plain=True)
+    assert {each.due.due for each in times} == expected
+    assert not times or "Remind" not in text or len(schedules.of_sentence(place(), 1, text)) == 3
 
 
 # --- durations and schedules

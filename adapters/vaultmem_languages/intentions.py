@@ -264,12 +264,15 @@ def task_moment(text: str, written: datetime) -> Moment | None:
 
 
 def _times(text: str, written: datetime) -> list[Moment]:
-    """The future times that a text names outside code, links and the like; none where it only lists them."""
+    """The future times that a text names outside code, links and the like; none where it only lists them, unless these
+    are times of one day."""
+    from vaultmem_languages.reminder_phrase import read
     from vaultmem_languages.when import find
 
     times = find(prose(text), written)
     times = [time for time in times if not text.startswith(("'s", "’s"), time.end)]  # today's date
-    return [time for time in times if time.is_to_come(written)] if len(times) <= _MOST_TIMES else []
+    is_list = len(times) > _MOST_TIMES and not read(text, written).again
+    return [] if is_list else [time for time in times if time.is_to_come(written)]
 
 
 def _is_meant(text: str, time: Moment, written: datetime) -> bool:

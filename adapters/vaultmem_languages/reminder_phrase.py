@@ -71,9 +71,11 @@ def read(text: str, now: datetime) -> Phrase:
         ]
     rest = quote(_join(text, sorted(spans)))
     task = _task(written, [*stood, len(written)], low, used) or when.absolute(written, now)
-    again = tuple(filter(None, (when.moment_of(each, now) for each in more)))
+    others = [when.moment_of(each, now) for each in more]
+    coming = [each for each in (moment, *others) if each and each.is_to_come(now)]
+    first, again = coming[0] if coming else moment, tuple(coming[1:])
     words, also = " ".join(quote(used)), quote(each[:2] for each in more)
-    return Phrase(moment, words, rest or also, (), task, () if rest else again)
+    return Phrase(first, words, rest or also, (), task, () if rest else again)
 
 
 def _with_its_half(reading: Reading) -> Reading:

@@ -4,6 +4,7 @@ conversation becomes a memory; and restores what was archived when an answer is 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
@@ -16,7 +17,6 @@ from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import Plan, restored
 from vaultmem.memories.item_answers import (
     DONE,
-    DROPPED,
     OPEN,
     SNOOZED,
     Answer,
@@ -36,7 +36,7 @@ from vaultmem.memories.store import YOU, Session
 from vaultmem.operations import leaving, own_notes
 from vaultmem.pending.person_facts import Learned
 from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
-from vaultmem.reminders.items import words_of
+from vaultmem.reminders.items import is_over, words_of
 from vaultmem.review import review
 from vaultmem.review.proposals import Proposal
 from vaultmem.text.recurrence import resume_rule
@@ -108,6 +108,9 @@ class _Work:
         self.entries = entries  # of the history, until recorded with an effect
         self._session, self._answers, self._dry_run = session, answers, dry_run
         self._dues = dues(session, answers)
+        self._same = defaultdict[object, list[Due]](list)  # the times of each reminder and task
+        for due in self._dues:
+            self._same[due.thing].append(due)
 
     @contextmanager
     def _or_skip(self, id_: str, path: str) -> Iterator[None]:
@@ -203,20 +206,20 @@ class _Work:
         return self._answers.get(due.series if is_ended else due.id)
 
     def _requested(self, due: Due) -> Answer | None:
-        """The answer to carry out, if any."""
-        answer = self._answer_to(due)
-        if answer is None or answer.state not in (DONE, DROPPED):
+        """The answer to carry out, if any: of several times the last one, once all are answered."""
+        answer, every = self._answer_to(due), self._same[due.thing]
+        if answer is None or not all(is_over(each, self._answers) for each in every):
             return None
-        if due.kind == REMINDER:  # a recurring item is handled here only if no occurrence follows
-            others = (other for other in self._dues if other.memory == due.memory)
-            is_last = all(is_closed(self._answers, other.id) for other in others)
-            return answer if answer.id == due.series or is_last else None
-        if due.kind == TASK and answer.state == DONE:
-            how = self._session.store.config.text("pending.complete_in_notes")
-            consent = answer if how == "always" else self._answers.get(completion_id(due.path))
-            if how != "never" and consent and consent.state == DONE:
-                return max(answer, consent, key=lambda one: one.at)
-        return None
+        # A recurring reminder is handled here only if no occurrence follows.
+        if answer != max(filter(None, map(self._answer_to, every)), key=lambda one: one.at):
+            return None
+        if due.kind != TASK or answer.state != DONE:
+            return answer if due.kind == REMINDER else None
+        how = self._session.store.config.text("pending.complete_in_notes")
+        consent = answer if how == "always" else self._answers.get(completion_id(due.path))
+        if how == "never" or consent is None or consent.state != DONE:
+            return None
+        return max(answer, consent, key=lambda one: one.at)
 
     def _settle(self, due: Due, answer: Answer) -> None:
         """Carry it out unless that was done; if it has been reopened since, the person undid it."""
@@ -226,11 +229,12 @@ class _Work:
 
     def _do(self, due: Due, answer: Answer, plan: Plan, next_at: str = "") -> None:
         mark = carried_out_id(due.id)
-        is_over = is_carried_out(answer, mark, self._answers)
-        if is_over and not self._came_back(mark, due.path):
+        is_past = is_carried_out(answer, mark, self._answers)
+        if is_past and not self._came_back(mark, due.path):
             return
-        if is_over and not self._is_archived(due):
-            ids = [id_ for id_ in (due.id, due.series) if id_ in self._answers]
+        if is_past and not self._is_archived(due):
+            ids = {id_ for each in self._same[due.thing] for id_ in (each.id, each.series)}
+            ids &= self._answers.keys()
             self._reopen(due.id, ids, one_line(words_of(due)), due.path)
         elif self._dry_run:
             self.settled.add_changes(due.id, report_planned(self._session, plan))

@@ -257,13 +257,13 @@ class Agenda:
                 for one in schedules.of_properties(place, note.properties, own):
                     yield one._replace(due=one.due._replace(content=content))
             elif row.kind == TASK:
-                yield schedules.of_task(place, row.fields, plain=plain)
+                yield from schedules.of_task(place, row.fields, plain=plain)
             elif row.kind == BLOCK:
                 yield schedules.of_block(place, row.fields)
             elif plain:
                 sentences = row.fields.get("said")
                 for text in sentences if isinstance(sentences, list) else []:
-                    yield schedules.of_sentence(place, row.line, str(text))
+                    yield from schedules.of_sentence(place, row.line, str(text))
 
     def _remember(self, used: dict[str, str], now: datetime, *, everything: bool) -> None:
         """Record since when words exist, and drop missing ones."""

@@ -51,6 +51,11 @@ class Due(NamedTuple):
         """The wording of it, independent of the day."""
         return self.task or self.text
 
+    @property
+    def thing(self) -> object:
+        """What it is a time of: a reminder, or a line of a note."""
+        return self.memory or (self.kind, self.path, self.line, self.text)
+
 
 class Schedule(NamedTuple):
     """When something is due, as in a note, independent of the day."""

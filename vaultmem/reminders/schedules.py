@@ -134,21 +134,21 @@ class Place(NamedTuple):
         )  # fmt: skip
 
 
-def of_task(place: Place, fields: JsonObject, *, plain: bool) -> Schedule | None:
-    """An open task; `plain` says whether its words may give the time if it has no date."""
+def of_task(place: Place, fields: JsonObject, *, plain: bool) -> list[Schedule]:
+    """An open task; `plain` says whether its words may give the times if it has no date."""
     due = place.due(TASK, _text(fields, "text"), _line(fields), _own_id(fields))
     due = due._replace(repeat=_repeat(fields))
     by, scheduled, remind = (_text(fields, key) for key in ("due", "scheduled", "remind"))
     planned = [moment for moment in (scheduled, remind) if moment]
     first = by or min(planned, default="") or _text(fields, "start")
     if not first:
-        return _in_words(place, due, partial(language().task_time, due.text)) if plain else None
+        return _in_words(place, due, partial(language().task_time, due.text)) if plain else []
     at = remind or by or scheduled
     timed = at if "T" not in first and at.startswith(f"{first}T") else first
     # The id uses the day only: adding a time does not make another task.
     key = first if timed != first else ""
     due = due._replace(due=timed, at=at)
-    return Schedule(due, begins=not at, key=key)
+    return [Schedule(due, begins=not at, key=key)]
 
 
 def of_block(place: Place, fields: JsonObject) -> Schedule | None:
@@ -166,29 +166,31 @@ def of_block(place: Place, fields: JsonObject) -> Schedule | None:
     return Schedule(due, rule, days=GRACE_DAYS if limit else 0)
 
 
-def of_sentence(place: Place, line: int, text: str) -> Schedule | None:
+def of_sentence(place: Place, line: int, text: str) -> list[Schedule]:
     """A sentence that says when something is to be done."""
     due = place.due(SENTENCE, text, line)
-    schedule = _in_words(place, due, partial(language().intention, text))
-    return schedule and schedule._replace(days=GRACE_DAYS)
+    every = _in_words(place, due, partial(language().intention, text))
+    return [each._replace(days=GRACE_DAYS) for each in every]
 
 
-def _in_words(place: Place, due: Due, read: Callable[[datetime], Moment | None]) -> Schedule | None:
+def _in_words(place: Place, due: Due, read: Callable[[datetime], Moment | None]) -> list[Schedule]:
+    """The schedules of words with a time, one for each of several times of a day. What is to be done loses words such
+    as "tomorrow", unless `remind` would understand these differently."""
     moment = place.written.moment(due.text, read)
     if not moment:
-        return None
+        return []
+    phrase = language().phrase(due.text, place.written.since(due.text))
+    times = [phrase.moment or moment, *phrase.again] if phrase.again else [moment]
+    is_alike = phrase.moment and phrase.moment.iso() == moment.iso() and not phrase.rest
+    if moment.relative and (phrase.again or is_alike):
+        due = due._replace(task=to_the_person(phrase.task))
+    return [_at(due, each) for each in times]
+
+
+def _at(due: Due, moment: Moment) -> Schedule:
     first, rule = moment.iso(), moment.repeat or ""
-    task = _task(due.text, moment, place.written) if moment.relative else ""
-    due = due._replace(due=first, at=first, repeat=rule or due.repeat, rolls=bool(rule), task=task)
-    rule = recurrence.for_each_month(rule, moment.when.date())
-    return Schedule(due, rule)
-
-
-def _task(text: str, moment: Moment, written: Written) -> str:
-    """What is to be done, without words such as "tomorrow"; "" if `remind` would understand these words differently."""
-    phrase = language().phrase(text, written.since(text))
-    is_alike = phrase.moment is not None and phrase.moment.iso() == moment.iso()
-    return to_the_person(phrase.task) if is_alike and not phrase.rest else ""
+    due = due._replace(due=first, at=first, repeat=rule or due.repeat, rolls=bool(rule))
+    return Schedule(due, recurrence.for_each_month(rule, moment.when.date()))
 
 
 def _own_id(fields: JsonObject) -> str:
