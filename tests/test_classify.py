@@ -117,7 +117,7 @@ def test_only_words_of_the_text_are_given_as_reasons(text: str) -> None:
         quoted = re.search(r': "(.*)" \+[\d.]+$', line, re.DOTALL)
         assert quoted is None or quoted[1] in text.lower()
         assert quoted or line.startswith(
-            ("knowledge: names no person", "people: says what somebody")
+            ("knowledge: names no person", "people: says what somebody", "preferences: says how to")
         )
     assert scores(text) == scores(text)
 
@@ -273,6 +273,15 @@ def test_the_threshold_lets_go_of_what_is_known_and_plain() -> None:
     [
         ("I prefer tabs", "procedural"),
         ("我更愿意坐高铁", "procedural"),
+        ("Use pnpm, not npm", "procedural"),
+        ("Always run the tests with make test", "procedural"),
+        ("Don't push to main", "procedural"),
+        ("Before committing, run make lint", "procedural"),
+        ("请用中文回答", "procedural"),
+        ("Always wanted to see Rome", "semantic"),
+        ("Never been to Rome", "semantic"),
+        ("Use of force is forbidden", "semantic"),
+        ("Don't forget to call Anne", "semantic"),
         ("Working on the parser right now", "working"),
         ("For this session, answer in French", "working"),
         ("正在调试登录页面", "working"),

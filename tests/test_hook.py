@@ -246,15 +246,30 @@ def test_what_holds_about_the_person_and_the_project_of_the_folder_is_told(
     assert "Portuguese" in text_in(asked(knowing, harness="codex").data, "codex")
 
 
-def test_a_preference_is_told_before_and_after_it_is_filed_and_once(vault: Path) -> None:
+@pytest.mark.parametrize(
+    "words", ["I prefer window seats", "Use pnpm, not npm", "Never push to main"]
+)
+def test_how_to_do_things_is_told_before_and_after_it_is_filed_and_once(vault: Path, words: str) -> None:  # fmt: skip
     with Vault(str(vault)) as opened:
-        made = opened.write("I prefer window seats")
+        made = opened.write(words)
         opened.sync()
         assert "inbox" in made["path"]
-        assert told(vault).count("I prefer window seats") == 1
+        assert told(vault).count(words) == 1
         opened.upgrade(made["id"], category="preferences")
         opened.sync()
-        assert told(vault).count("I prefer window seats") == 1
+        assert told(vault).count(words) == 1
+
+
+def test_how_to_do_things_in_a_project_is_told_there_only(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Vault(str(vault)) as opened:
+        opened.write("Use pnpm, not npm", project="website")
+        opened.write("Always write tests", project="website", category="preferences")
+        opened.sync()
+    assert not {"pnpm", "tests"} & {*told(vault).split()}
+    monkeypatch.chdir(at_work(tmp_path, "website"))
+    assert len(facts_told(told(vault))) == 2
 
 
 def test_the_context_has_few_facts_newest_and_most_used_first(

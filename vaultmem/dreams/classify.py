@@ -21,6 +21,7 @@ from vaultmem.dreams.short_texts import (
     HANS,
     form,
     importance,
+    is_instruction,
     memory_type,
     novelty,
     salience,
@@ -40,6 +41,7 @@ SHARPNESS = 1.2  # of the softmax
 NONE_OF_THEM = 1.0  # the fixed sum of "none of them"
 CLOSENESS_WEIGHT = 8.0  # points for one whole cosine above the mean
 IMPERSONAL = 1.6  # for knowledge: a text that names no person
+INSTRUCTS = 1.0  # for preferences: how somebody wants something done
 _MOST_REASONS = 6
 
 _DENIAL = form("denied")
@@ -111,7 +113,10 @@ def scores(text: str) -> Scored:
         sums[hit.category] = round(sums[hit.category] + hit.weight, 4)
     head = text[:CAP]
     is_long = len(head.split()) + len(HANS.findall(head)) > 3
-    if "people" not in sums and is_long and not _PERSON.search(head.lower()):
+    if is_instruction(head):
+        sums["preferences"] = round(sums["preferences"] + INSTRUCTS, 4)
+        why.append(f"preferences: says how to do something +{INSTRUCTS:g}")
+    elif "people" not in sums and is_long and not _PERSON.search(head.lower()):
         sums["knowledge"] = round(sums["knowledge"] + IMPERSONAL, 4)
         why.append(f"knowledge: names no person +{IMPERSONAL:g}")
     return Scored(sums, tuple(why))

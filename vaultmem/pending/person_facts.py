@@ -104,13 +104,14 @@ def living(rows: Sequence[NoteRow], folder: str) -> list[Note]:
 
 @remembers_last
 def procedural(memories: Iterable[Note]) -> list[Note]:
-    """The filed memories that say how to do things."""
-    filed = (memory for memory in memories if memory.category != INBOX)
-    return [
-        memory
-        for memory in filed
-        if memory.category == "preferences" or memory.text("memory_type") == "procedural"
-    ]
+    """The filed memories that say how to do things in every project."""
+    return [memory for memory in memories if _is_preference(memory)]
+
+
+def _is_preference(memory: Note) -> bool:
+    if memory.category == INBOX or memory.text("project"):
+        return False
+    return memory.category == "preferences" or memory.text("memory_type") == "procedural"
 
 
 def style_of(dialect: str, path: str = "") -> str:  # noqa: ARG001 - as readers ask
@@ -179,7 +180,8 @@ def _may_qualify(note: Note) -> bool:
     if note.inner.startswith(f"{ENTRIES}/"):
         return False
     words = f"{note.inner.partition('/')[0]} {note.raw.lower()}"
-    return is_about_person(note.title) or any(word in words for word in ("project", *OF_PERSON))
+    kinds = "project", "procedural", *OF_PERSON
+    return is_about_person(note.title) or any(word in words for word in kinds)
 
 
 def _most_used_and_newest(facts: Iterable[_Scored]) -> list[_Scored]:
@@ -199,19 +201,22 @@ def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact |
     """A memory as assistants see it; None if they may not."""
     properties, category, title = note.own, note.category, note.title
     id_, project = str(properties.get("id") or ""), note.text("project")
-    if not id_ or is_private(properties):
-        return None
-    if not (project or category in OF_PERSON or is_about_person(title)):
-        return None
     kind = properties.get("memory_type")
-    is_preference = category == "preferences" or (kind == "procedural" and category != INBOX)
-    if kind in PASSING or category == REMINDERS or is_preference:
-        return None  # passing ones, pending items, and those among preferences, as they are once they are filed
+    if kind in PASSING or category == REMINDERS or _is_preference(note):
+        return None  # passing ones, and those among preferences and pending items
+    if not (project or kind == "procedural" or category in OF_PERSON or is_about_person(title)):
+        return None
     ends, now = seconds(properties.get("expires_at")), context.now.timestamp()
     zone = context.now.tzinfo
     # Without an end it was restored.
     is_replaced = properties.get("replaced_by") and properties.get("until")
-    if is_replaced or properties.get("compressed") is True or (ends and ends <= now):
+    if (
+        not id_
+        or is_private(properties)
+        or is_replaced
+        or properties.get("compressed") is True
+        or (ends and ends <= now)
+    ):
         return None
     origin, approved = access.origin(properties), item_answers.is_approved(id_, answers)
     if not item_answers.is_believed(id_, answers, foreign=origin.outside):
