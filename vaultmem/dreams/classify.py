@@ -19,9 +19,9 @@ from itertools import islice
 from vaultmem.adapter import Moment, Value
 from vaultmem.dreams.short_texts import (
     HANS,
+    INSTRUCTION,
     form,
     importance,
-    is_instruction,
     memory_type,
     novelty,
     salience,
@@ -113,7 +113,7 @@ def scores(text: str) -> Scored:
         sums[hit.category] = round(sums[hit.category] + hit.weight, 4)
     head = text[:CAP]
     is_long = len(head.split()) + len(HANS.findall(head)) > 3
-    if is_instruction(head):
+    if INSTRUCTION.search(head):
         sums["preferences"] = round(sums["preferences"] + INSTRUCTS, 4)
         why.append(f"preferences: says how to do something +{INSTRUCTS:g}")
     elif "people" not in sums and is_long and not _PERSON.search(head.lower()):

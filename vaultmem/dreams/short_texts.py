@@ -291,10 +291,8 @@ _MIXED = lazy(
 _HAN_LATIN_NAME = lazy(r"[\u4e00-\u9fff，。、] ?[A-Z][A-Za-z]{2,}|[A-Z][a-z]{2,} ?[\u4e00-\u9fff]")
 _NUMBER, _PREFERENCE, _HAN_PREFERENCE = form("number"), form("preference"), form("han_preference")
 _HAN_FACT, _HAPPENED = form("han_fact"), form("happened")
-INSTRUCTION, _SUBJECT = (
-    form("instruction"),
-    form("subject"),
-)  # the word before a verb that states something
+INSTRUCTION = form("instruction")  # first how something is to be done: "Use tabs, not spaces"
+_SUBJECT = form("subject")  # the word before a verb that states something
 _SHAPE = lazy(
     r"`|[a-z][A-Z]|\w_\w|::|->|\(\)|[/\\]\w+[/\\.]\w|^--?\w|^v?\d+\.\d+|^0x[0-9a-f]+$|\w\.(?:py|js|ts|rs|go|md|json|yaml|yml|toml|"
     r"sh|sql|csv|txt|conf|env|html|css|lock)\b|^[A-Z]{2,}\d*s?$|\d[a-z]{1,2}$|[a-z]\d|\w=\w|^https?:"
@@ -379,15 +377,10 @@ def has_preference(text: str) -> bool:
     return bool(_PREFERENCE.search(text) or (not text.isascii() and _HAN_PREFERENCE.search(text)))
 
 
-def is_instruction(text: str) -> bool:
-    """Whether it begins by saying how something is to be done: "Use tabs, not spaces", "Never push to main"."""
-    return INSTRUCTION.search(text) is not None
-
-
 def memory_type(text: str) -> str:
     """What kind of memory it is: episodic, semantic, procedural or working."""
     head = text[:HEAD]
-    if has_preference(head) or is_instruction(head):
+    if has_preference(head) or INSTRUCTION.search(head):
         return "procedural"
     if is_working_note(head):
         return "working"
