@@ -160,6 +160,22 @@ def test_a_history_that_begins_with_an_answer_is_whole(kept: Kept) -> None:
     assert (kept.history.damage(), true(kept)) == (None, True)
 
 
+@pytest.mark.parametrize("swap", [("", "/in.md"), ("/in.md", "")])
+def test_a_file_that_became_a_folder_after_a_batch(kept: Kept, swap: tuple[str, str]) -> None:
+    """The person's file is in a commit of the person, not in that of the next batch, which may be undone."""
+    before, after = (f"memories/a.md{ending}" for ending in swap)
+    kept.apply(PlannedWrite(None, before, lambda _: b"x", ""))
+    kept.take_in()
+    kept.apply(PlannedWrite(before, before, lambda _: b"y", ""))
+    shutil.move(kept.vault / before, kept.vault / "moved")
+    shutil.rmtree(kept.vault / "memories")
+    kept.put(after, (kept.vault / "moved").read_bytes())
+    kept.take_in()
+    assert true(kept)
+    next_one = kept.history.show(kept.make("memories/b.md", b"z"))
+    assert [file.target for file in next_one.files] == ["memories/b.md"]
+
+
 def test_damage_after_a_failure_is_noticed(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.make("memories/a.md", b"a")
     kept.apply(PlannedWrite(None, "memories/b.md", lambda _: b"b", ""))

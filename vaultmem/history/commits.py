@@ -152,12 +152,12 @@ class Chain:
         """Write bytes that commits refer to. Returns their blob id."""
         return self._objects.store(BLOB, data)
 
-    def commit(self, message: Commit, puts: Mapping[str, str], drops: Iterable[str]) -> None:
-        """Write a commit on top of the last: blob ids by path to put, and paths to drop."""
+    def commit(self, message: Commit, puts: Mapping[str, str], drops: Iterable[str]) -> bool:
+        """Write a commit on top of the last: blob ids by path to put, and paths to drop. Returns whether files went
+        because one of these is a folder now, or was."""
         for path in drops:
             self._tree.drop(os.fsencode(path))
-        for path, id_ in puts.items():
-            self._tree.put(os.fsencode(path), id_)
+        went = [self._tree.put(os.fsencode(path), id_) for path, id_ in puts.items()]
         when = f"{max(0, int(message.at))} +0000"
         lines = [
             f"tree {self._tree.store(self._objects.store)}",
@@ -168,6 +168,11 @@ class Chain:
         head = "\n".join(lines).encode()
         self.tip = self._objects.store(COMMIT, head + b"\n\n" + format_message(message))
         self.commits += 1
+        return any(went)
+
+    def files(self) -> dict[str, str]:
+        """The blob ids by path in the last commit."""
+        return dict(self._tree.files())
 
 
 def is_storable(path: str) -> bool:
@@ -300,10 +305,13 @@ class Intake:
             puts[path] = self._chain.blob(data)
 
     def _commit(self, message: Commit, puts: dict[str, str], drops: set[str]) -> None:
-        self._chain.commit(message, puts, drops)
+        others_went = self._chain.commit(message, puts, drops)
         for path in drops:
             del self.tree[path]
         self.tree.update(puts)
+        if others_went:
+            self.tree.clear()
+            self.tree.update(self._chain.files())
 
 
 def _to_file(step: Step) -> FileChange:

@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 BLOB, TREE, COMMIT = "blob", "tree", "commit"
 SHORT = 16  # digits of a name
@@ -94,16 +94,22 @@ class Tree:
         self._folders: dict[bytes, Tree] = {}
         self._id = ""  # "" after a change
 
-    def put(self, path: bytes, id_: str) -> None:
-        """Add or replace a file, also where a folder was, or in a folder where a file was."""
+    def put(self, path: bytes, id_: str) -> bool:
+        """Add or replace a file, also where a folder was, or in a folder where a file was; returns whether so."""
         name, slash, rest = path.partition(b"/")
         self._id = ""
-        if slash:
-            self._files.pop(name, None)
-            self._folders.setdefault(name, Tree()).put(rest, id_)
-        else:
-            self._folders.pop(name, None)
+        if not slash:
             self._files[name] = id_
+            return self._folders.pop(name, None) is not None
+        was_file = self._files.pop(name, None) is not None
+        return self._folders.setdefault(name, Tree()).put(rest, id_) or was_file
+
+    def files(self, above: bytes = b"") -> Iterator[tuple[str, str]]:
+        """Yield the paths and blob ids."""
+        for name, id_ in self._files.items():
+            yield os.fsdecode(above + name), id_
+        for name, folder in self._folders.items():
+            yield from folder.files(above + name + b"/")
 
     def drop(self, path: bytes) -> None:
         """Remove a file, and the folders that this leaves empty."""
