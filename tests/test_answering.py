@@ -2,6 +2,7 @@
 output of vaultmem done, drop and snooze, alone and through an agent."""
 
 import datetime as dt
+import os
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,33 @@ def test_a_tick_removed_in_the_note_stays_removed(bench: Open) -> None:
     assert not on.ask("settle")["reopened"]
     on.answer(call)
     assert "- [x] call Anne" in on.text("Tasks.md")
+
+
+def test_a_backup_that_is_copied_back_opens_nothing(bench: Open) -> None:
+    """Its notes have the times of their last edits; the box that a person unticks has the time of that."""
+    on = bench("always")
+    memory = on.ask("remind", content="water the plants", at="2026-11-23 09:00")
+    with (on.folder / "Tasks.md").open("a") as file:
+        file.write("- [ ] see the vet 📅 2026-11-22\n")
+    files = {on.folder / path: on.text(path) for path in ("Tasks.md", memory["path"])}
+    on.later()
+    ids = {on.id("call Anne"), on.id("vet"), on.id("water")}
+    for id_ in ids:
+        (carried_out,) = on.answer(id_)["carried_out"]
+        if carried_out["path"] != "Tasks.md":
+            (on.folder / carried_out["path"]).unlink()
+    on.later()
+    for path, text in files.items():
+        path.write_text(text, newline="")
+        os.utime(path, (on.at.timestamp() - 3_600,) * 2)
+    on.later()
+    settled = on.ask("settle")
+    assert ({one["due"] for one in settled["done"]}, settled["reopened"]) == (ids, [])
+    assert on.text("Tasks.md").count("- [x]") == 2
+    assert not (on.folder / memory["path"]).exists()
+    on.later()
+    assert not ids & {row.id for row in on.items()}
+    assert not on.ask("settle")["done"]
 
 
 def test_a_task_of_two_times_is_done_in_its_note_after_both(bench: Open, write: Write) -> None:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
+from functools import cache
 
 from vaultmem import plugins
 from vaultmem.adapter import Task, Value
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 # The property of an archived reminder that names the answer by which it was archived.
 ANSWERED = "answered"
+CLOCKS = 300.0  # seconds by which the clocks of two machines may differ
 
 
 def about(id_: str, reports: Iterable[T]) -> list[T]:
@@ -65,9 +67,7 @@ def dues(session: Session, answers: Answers | None = None) -> Sequence[Due]:
     searcher = session.reader.searcher()
     if searcher is None:
         return ()
-    pending = session.store.pending
-    current_answers = pending.record.answers() if answers is None else answers
-    return pending.dues(searcher.catalog, session.local_time, current_answers)
+    return session.store.pending.dues(searcher.catalog, session.local_time, answers)
 
 
 def settle(
@@ -108,6 +108,7 @@ class _Work:
         self.entries = entries  # of the history, until recorded with an effect
         self._session, self._answers, self._dry_run = session, answers, dry_run
         self._dues = dues(session, answers)
+        self._stat = cache(os.stat)
         self._same = defaultdict[object, list[Due]](list)  # the times of each reminder and task
         for due in self._dues:
             self._same[due.thing].append(due)
@@ -230,9 +231,10 @@ class _Work:
     def _do(self, due: Due, answer: Answer, plan: Plan, next_at: str = "") -> None:
         mark = carried_out_id(due.id)
         is_past = is_carried_out(answer, mark, self._answers)
-        if is_past and not self._came_back(mark, due.path):
+        came, edited = self._written_since(mark, due.path)
+        if is_past and not came:
             return
-        if is_past and not self._is_archived(due):
+        if is_past and edited and not self._is_archived(due):
             ids = {id_ for each in self._same[due.thing] for id_ in (each.id, each.series)}
             ids &= self._answers.keys()
             self._reopen(due.id, ids, one_line(words_of(due)), due.path)
@@ -244,8 +246,7 @@ class _Work:
     def _is_archived(self, due: Due) -> bool:
         """Whether its reminder is in the archive, too: a sync program, and no person, has brought back a file that
         another machine edited before it knew."""
-        archived = self._session.store.collection.archived()
-        return any(memory.id == due.memory for memory in archived)
+        return any(one.id == due.memory for one in self._session.store.collection.archived())
 
     def _memory_of(self, due: Due) -> Memory | None:
         live = self._session.store.collection.live()
@@ -304,7 +305,7 @@ class _Work:
     def _promote(self, fact: Learned) -> None:
         words, answer = one_line(fact.content), self._answers[fact.question]
         if is_carried_out(answer, carried_out_id(fact.id), self._answers):
-            if self._came_back(carried_out_id(fact.id), fact.path):
+            if all(self._written_since(carried_out_id(fact.id), fact.path)):
                 self._reopen(fact.question, [fact.question], words, fact.path)
             return
         verb = plugins.load("vaultmem.verbs", "promote-fact")["promote-fact"]
@@ -318,14 +319,16 @@ class _Work:
         })  # fmt: skip
         self._record(fact.id, answer, YOU, words)
 
-    def _came_back(self, mark: str, path: str) -> bool:
-        """Whether a note was written after its item was carried out. If not, it is still to arrive from the machine
-        which did that. Not the time of its content: sync programs set that to the time of the other machine."""
+    def _written_since(self, mark: str, path: str) -> tuple[bool, bool]:
+        """Whether a note came after its item was carried out, and was edited after that, before this run. If it did
+        not come, it is still to arrive from the machine which did that; if it came unedited, it is from a backup."""
         try:
-            changed = os.stat(f"{self._session.store.vault}/{path}").st_ctime
+            before = self._stat(f"{self._session.store.vault}/{path}")
         except OSError:
-            return False
-        return changed >= (seconds(self._answers[mark].at) or 0.0)
+            return False, False
+        at = (seconds(self._answers[mark].at) if mark in self._answers else None) or 0.0
+        # Sync programs give a file the time of its edit on the other machine.
+        return before.st_ctime >= at, before.st_mtime >= at - CLOCKS
 
     def _reopen(self, id_: str, ids: Iterable[str], words: str, path: str) -> None:
         self.settled.reopened.append({"due": id_, "text": words, "path": path})
