@@ -267,9 +267,14 @@ def test_how_to_do_things_in_a_project_is_told_there_only(
         opened.write("Use pnpm, not npm", project="website")
         opened.write("Always write tests", project="website", category="preferences")
         opened.sync()
-    assert not {"pnpm", "tests"} & {*told(vault).split()}
-    monkeypatch.chdir(at_work(tmp_path, "website"))
-    assert len(facts_told(told(vault))) == 2
+    assert "pnpm" not in told(vault)
+    monkeypatch.chdir(at_work(tmp_path, "website", "src"))
+    text = told(vault)
+    assert len(facts_told(text)) == 2
+    assert "add --project website if" in text
+    monkeypatch.chdir(vault)
+    (vault / ".git").mkdir()
+    assert "--project" not in told(vault)
 
 
 def test_the_context_has_few_facts_newest_and_most_used_first(

@@ -38,25 +38,27 @@ INTRODUCTION = (
 ADVICE = """\
 Commands for a shell:
 {program} search {vault} --by {name} --json "WORDS"  # find notes and memories
-{program} write {vault} --by {name} "TEXT"  # remember something
+{program} write {vault} --by {name} "TEXT"  # remember something{scoped}
 {program} done {vault} --by {name} ID  # mark a pending item as done
 {program} pending {vault} --by {name} --all  # list everything that is pending"""
 
+OF_PROJECT = "; add --project {project} if it holds in this project only"
+
+
+def commands(name: str, vault: str, project: str) -> str:
+    """The commands that the assistant of a harness may run, in a project or none ("")."""
+    program, named = shlex.join(paths.program()), shlex.join(["--vault", vault])
+    scoped = OF_PROJECT.format(project=shlex.quote(project)) if project else ""
+    return ADVICE.format(program=program, vault=named, name=name, scoped=scoped)
+
 
 def context(
-    name: str,
-    vault: str,
-    result: Mapping[str, list[Row]],
-    recalled: Sequence[str] = (),
-    review: int = 0,
+    advice: str, result: Mapping[str, list[Row]], recalled: Sequence[str] = (), review: int = 0
 ) -> str:
-    """The context for the assistant that the harness `name` starts: pending items, the number of items to review,
-    memories, and the commands it may run."""
+    """The context of a session: pending items, the number of items to review, memories, and advice."""
     rows = result.get("preferences", [])
     memories = [f"[PROCEDURAL] {_since(row)}{row['text']}{remark(row)}" for row in rows]
     memories += [f"[SEMANTIC] {line}" for line in recalled]
-    program, named = shlex.join(paths.program()), shlex.join(["--vault", vault])
-    advice = ADVICE.format(program=program, vault=named, name=name)
     half = (MOST - len(INTRODUCTION) - len(advice) - 64) // 2
     lines = [*_block("memory", memories, half), *_block("pending", _waiting(result, review), half)]
     return "\n".join([INTRODUCTION, *lines, advice])

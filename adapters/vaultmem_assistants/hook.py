@@ -11,7 +11,7 @@ from vaultmem.memories.access import viewer
 from vaultmem.output import Output, json_text
 from vaultmem.pending import listing
 from vaultmem.text.values import SOON, TYPE_CHECKING, json_object
-from vaultmem_assistants.context import context, fact_line, holding, recall
+from vaultmem_assistants.context import commands, context, fact_line, holding, recall
 from vaultmem_assistants.programs import HARNESSES
 
 if TYPE_CHECKING:
@@ -84,11 +84,18 @@ class _Context:
                 memories |= recall(vault, self._args.prompt, shown_ids, self._args.harness)
             except VaultmemError as error:
                 self._problems.append(str(error))
-        text = context(self._args.harness, folder, sections, [*memories.values()], listed.review)
+        advice = commands(self._args.harness, folder, self._project(folder))
+        text = context(advice, sections, [*memories.values()], listed.review)
         lines = [(row["memory"], row["text"]) for rows in sections.values() for row in rows]
         if ids := [id_ for id_, line in (*lines, *memories.items()) if id_ and line in text]:
             listing.note(paths.state_folder(folder), ids, clock.seconds())
         return text
+
+    def _project(self, vault: str) -> str:
+        """The name of the repository that the session works in; "" outside of one, and in the vault."""
+        others = "", vault, os.path.expanduser("~")
+        folders = (paths.repository(one) for one in self._folders())
+        return next((os.path.basename(one) for one in folders if one not in others), "")
 
     def _gather(self, vault: Vault) -> Listed:
         """The pending items and valid facts, from the index."""
