@@ -79,6 +79,7 @@ def test_notes_that_are_only_a_title_are_not_the_same(blank: str) -> None:
         ("ask Anne about the invoices", "ask about the invoices", 0.99, False),
         ("小王喜欢喝茶", "小李喜欢喝茶", 0.99, False),
         ("call home today", "call home tomorrow", 0.99, False),
+        ("My bike is red, frame WBK20170", "My bike is red, frame WBK20155", 0.9, False),
     ],
 )  # fmt: skip
 def test_the_same_in_other_words_is_one_and_a_model_alone_is_not_believed(

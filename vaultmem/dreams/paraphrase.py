@@ -265,7 +265,8 @@ def _missing(one: Plain, other: Plain) -> list[str]:
     return [
         word
         for word in alone
-        if (near := forms.get(word[:_PREFIX])) is None
+        if word in one.numbers  # of which there are no forms
+        or (near := forms.get(word[:_PREFIX])) is None
         or not any(_is_form(word, near_word) for near_word in near)
     ]
 
