@@ -161,15 +161,22 @@ class ConversationFiles:
 
 
 def _unique(every: Iterable[Entry]) -> tuple[list[Entry], list[tuple[str, str]]]:
-    """The entries in order, with each id once among living ones; and which files have another's id. A copy of what was
-    put away is not alive, and the name of a copy is longer."""
+    """The entries in order, with each id once among living ones; and which files have another's id. The name of a copy
+    is longer, and one of what was put away is not alive, unless somebody edited it. Summaries are made again."""
     unique: list[Entry] = []
     troubles: list[tuple[str, str]] = []
     entries = sorted(every, key=lambda one: (one.created, _TURN[one.role], len(one.path), one.path))
-    owners = {entry.id: entry.path for entry in entries if entry.deleted}
+    owners: dict[str, str] = {}
+    away = {
+        (one.id, one.content): one.path for one in entries if one.deleted and one.role != SUMMARY
+    }
     for entry in entries:
-        if not entry.deleted and owners.setdefault(entry.id, entry.path) != entry.path:
-            troubles.append((entry.path, f"it has the id of {owners[entry.id]}; give it its own"))
+        owner = entry.path
+        if not entry.deleted:
+            words = entry.id, entry.content
+            owner = away.get(words) or owners.setdefault(entry.id, entry.path)
+        if owner != entry.path:
+            troubles.append((entry.path, f"it has the id of {owner}; give it its own"))
         else:
             unique.append(entry)
     return unique, troubles
