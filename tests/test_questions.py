@@ -79,6 +79,10 @@ RELATIVE = {
     "in summer": [(20260601, 20260831)], "last winter": [(20251201, 20260231)], "next spring": [(20270301, 20270531)],
     "in summer 2024": [(20240601, 20240831)], "fall of 2025": [(20250101, 20251231), (20250901, 20251131)], "去年夏天": [(20250601, 20250831)], "夏天": [(20260601, 20260831)],
     "Christmas 0000": [(20251225, 20251225), (20261225, 20261225)], "winter 0000": [],
+    "What happened between Monday and Friday?": [(20261123, 20261127), (20261130, 20261204)],
+    "from Monday to Wednesday of last week": [(20261116, 20261118)], "between last Monday and Wednesday": [(20261123, 20261125)],
+    "zwischen Montag und Freitag": [(20261123, 20261127), (20261130, 20261204)], "上周一到周三": [(20261116, 20261118)],
+    "next Friday to Monday": [(20261204, 20261207)], "Monday and Friday": [(20261123, 20261123), (20261130, 20261130), (20261127, 20261127), (20261204, 20261204)],
     "Sunday roast recipe": [], "due by Friday noon": [(20261127, 20261127), (20261204, 20261204)], "spring cleaning": [], "fall back": [], "every Monday": [], "Python 3.11": [], "the last minute": [],
     "the train at 8": [], "how to feed the cat": [], "on Sundays": [], "next steps": [],
 }  # fmt: skip

@@ -138,6 +138,12 @@ def test_only_plain_intent_is_a_reminder(text: str, wanted: str | None) -> None:
         ("~~~\ntomorrow\n~~~\ntomorrow", "~~~\ntomorrow\n~~~\ntomorrow (2026-11-22)"),
         ("tomorrow's talk", "tomorrow's (2026-11-22) talk"),
         ("tonight at 1", "tonight at 1 (2026-11-21)"),
+        ("Please reply within a week.", "Please reply within a week (2026-11-28)."),
+        ("The invoice is payable within 30 days.", "The invoice is payable within 30 days."),
+        ("Refunds within 14 days of purchase", "Refunds within 14 days of purchase"),
+        ("发票30天内付款", "发票30天内付款"),
+        ("I work three days from now on", "I work three days from now on"),
+        ("I leave three days from now", "I leave three days from now (2026-11-24)"),
         ("call Bob on Friday at midnight", "call Bob on Friday at midnight (2026-11-27)"),
     ],
 )  # fmt: skip

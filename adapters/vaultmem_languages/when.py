@@ -7,6 +7,7 @@ from Monday to Sunday, a bare weekday is the next one after today, "next" is in 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -50,6 +51,7 @@ _GLUE = lazy(
     r"(?:(?:at|on|by|in|of|the|from|around|about|before|starting|的|之|于|在)(?![a-z]) {0,2}){0,2}"
     r"| {0,2}(?P<bracket>\()|\) {0,2}"
 )
+_LIMIT = lazy(r"within\b|.*内\Z", re.IGNORECASE)
 _ROUNDS = 5
 _CUT_WORD = lazy(r"[a-z0-9]{2}")
 _LONGEST_GLUE = 24
@@ -95,7 +97,8 @@ def _to_come(text: str, now: datetime, fits: Callable[[str, int, int], bool]) ->
 def absolute(text: str, written: datetime) -> str:
     """The text with each relative time followed by the day it meant: tomorrow (2026-11-22).
 
-    A bare "Friday" may be the last or the next: its day is added only if the intent is plain.
+    A bare "Friday" may be the last or the next, and "within 30 days" of anything: a day is added only if the intent is
+    plain.
     """
     for _ in range(_ROUNDS):  # an added bracket may split what was one unusual word: 0:00年底
         resolved = _with_days(text, written)
@@ -114,7 +117,8 @@ def _with_days(text: str, written: datetime) -> str:
         moment = None if sense.weak else moment_of(reading, written)
         if not moment or not moment.relative or not (sense.dated or sense.at):
             continue
-        if not sense.day and not sense.at and not intentions.is_plain(open_text, *reading[:2]):
+        is_sure = (sense.day or sense.at) and not _LIMIT.match(open_text, *reading[:2])
+        if not is_sure and not intentions.is_plain(open_text, *reading[:2]):
             continue
         day = _render_moment(moment, sense)
         wide = "\u2e80" <= text[reading.end - 1] <= "\u9fff"

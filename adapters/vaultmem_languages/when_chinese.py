@@ -154,7 +154,8 @@ def _week(match: re.Match[str], now: datetime) -> Sense | None:
     if not start or named:
         return None
     if match["day"]:
-        return Sense(day=day_after(start, _weekday(match["day"])), relative=True)
+        day = day_after(start, _weekday(match["day"]))
+        return Sense(day=day, through=_through(match), relative=True)
     if match["end"]:
         return Sense(day=day_after(start, 5), relative=True)
     return Sense(day=start, grain="week", relative=True)
@@ -165,8 +166,11 @@ def _bare_weekday(match: re.Match[str], now: datetime) -> Sense | None:
         today = now.date()
         saturday = day_after(today, 5 - today.weekday())
         return Sense(day=max(today, saturday), relative=True) if saturday else None
-    through = _weekday(match["through"]) if match["through"] else None
-    return Sense(weekday=_weekday(match["day"]), through=through, relative=True)
+    return Sense(weekday=_weekday(match["day"]), through=_through(match), relative=True)
+
+
+def _through(match: re.Match[str]) -> int | None:
+    return _weekday(match["through"]) if match["through"] else None
 
 
 def _delta(match: re.Match[str], now: datetime) -> Sense | None:
@@ -320,7 +324,7 @@ RULES = rules(
      _month),
     (rf"(?<![个\d岁正腊冬闰])(?:月底|月末|(?P<start>月{_FIRST}|月中(?!旬|国|午|秋|文))|年底|年末)", _period_end),
     ((rf"(?P<which>{_WHICH})一?个?{_WEEK}(?:的?{_WEEK}?(?P<day>{_DAY}){_NOT_A_DAY}|(?P<end>末))?"
-     rf"(?:[到至~-]{_WEEK}?{_DAY})?"), _week),
+     rf"(?:[到至~-]{_WEEK}?(?P<through>{_DAY}))?"), _week),
     ((rf"(?<![{DIGITS}\d个每几半圆])(?:{_WEEK}(?P<day>{_DAY}){_NOT_A_DAY}(?<!周天)|周(?P<end>末))"
      rf"(?:[到至~-]{_WEEK}?(?P<through>{_DAY}))?"), _bare_weekday),
     (rf"(?:再?过)?(?P<n>{_N})个?(?P<unit>{_WEEK}|月)[之以]?后的?{_WEEK}(?P<day>{_DAY}{_NOT_A_DAY}|末)",

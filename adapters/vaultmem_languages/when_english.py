@@ -40,13 +40,14 @@ _WORDS_TOO = {"mon", "wed", "sat", "sun"}  # other words: she sat, the sun
 _NOT_DAYS = ("dr. ", "mr. ", "ms. ", "mrs. ", "good ", "black ", "ash ", "palm ", "cyber ", "easter ")  # fmt: skip
 _UNIT = "(?P<unit{}>minute|min|m|hour|hr|h|day|week|wk|fortnight|month|year|yr)s?(?![a-z0-9_])"
 _MONTHS_AHEAD = 14  # any weekday is the 13th of a month by then
+_OF_ANOTHER = lazy(r"within\s[a-z0-9.\s]{1,30}\s(?:of|after|from(?!\snow|\stoday))\b")  # of what
 _UNITS = {"min": "minute", "m": "minute", "hr": "hour", "h": "hour", "wk": "week", "yr": "year"}
 
 
 def _delta(match: re.Match[str], now: datetime) -> Sense | None:
     """in 3 days, in half an hour, in an hour and a half, 2 weeks from now, 3 days ago, vor 3 Tagen."""
     before, after = match["before"], match["after"]
-    if not before and not after:
+    if not (before or after) or _OF_ANOTHER.match(match.string, match.start()):
         return None
     way = -1 if before == "ago " or after == "ago" else 1
     many = 0.5 if match["half"] else amount(match["n"])
@@ -101,10 +102,10 @@ def _named_day(match: re.Match[str], now: datetime) -> Sense | None:
     if before.endswith(_NOT_DAYS) or (unsure and not _is_day(match)):
         return None
     today, number = now.date(), weekday(name)
+    to = weekday(match["through"]) if match["through"] else None
     if match["skip"]:
         which = "after next"
     if which in {"", "coming", "this coming"}:
-        to = weekday(match["through"]) if match["through"] else None
         more = {"week": 7, "fortnight": 14}.get((match["more"] or "").strip())  # Monday week
         if match["weeks"]:  # Monday in two weeks
             more = 7 * int(amount(match["weeks"]))
@@ -114,7 +115,7 @@ def _named_day(match: re.Match[str], now: datetime) -> Sense | None:
     else:
         start = monday(today, {"this": 0, "next": 1, "after next": 2}[which])
         day = start and day_after(start, number)
-    return Sense(day=day, relative=True) if day else None
+    return Sense(day=day, through=to, relative=True) if day else None
 
 
 def _weekday_the_nth(match: re.Match[str], now: datetime) -> Sense | None:
@@ -245,12 +246,12 @@ _SHORTENED = rf"(?:(?<!day)\.(?=,?\s(?:\d|at\s|noon|midnight|morning|afternoon|e
 _RULES = rules(
     ((r"(?P<before>(?:with)?in\s(?:about\s|exactly\s)?)?(?P<hours>\d{1,2})\s?h"
      rf"(?:(?P<minutes>\d{{1,2}})m?|\s(?P<apart>\d{{1,2}})\s?m){END}"
-     rf"(?:\s(?P<after>from\snow{END}|ago{END}))?"), _hours_and_minutes),
+     rf"(?:\s(?P<after>from\snow{END}(?!\son\b)|ago{END}))?"), _hours_and_minutes),
     (rf"in\s(?P<n>{NUMBER})\sweeks?'?(?:\stime)?,?\son\s(?P<name>{DAY_NAME}){END}", _weekday_ahead),
     ((rf"(?P<before>ago |(?:with)?in\s(?:about\s|exactly\s)?)?(?:(?P<half>half\san?\s)|(?P<n>{NUMBER})"
      rf"(?P<and_half>\sand\sa\shalf)?(?:\s|-)?){_UNIT.format(1)}(?P<more>\sand\sa\shalf{END})?"
      rf"(?:\s?(?:and\s|,\s)?(?P<n2>\d{{1,3}}|{SPELLED})\s?{_UNIT.format(2)})?(?:'?\stime)?"
-     rf"(?:\s(?P<after>from\s(?:now|today){END}|ago{END}))?"), _delta),
+     rf"(?:\s(?P<after>from\s(?:now|today){END}(?!\son\b)|ago{END}))?"), _delta),
     (rf"(?:the\s)?(?:day\safter\stomorrow|day\sbefore\syesterday){END}", _near_day),
     ((rf"(?:(?:the|(?P<n>{NUMBER}))\s)?(?P<unit>day|week|fortnight)s?(?:\s(?P<which>from|after|before|on){END}"
      rf"(?=\s)(?!\s(?:next|last))|(?(n)(?=\s(?:today|tomorrow|{DAY_NAME}){END})|(?!)))"), _shift),
@@ -259,8 +260,10 @@ _RULES = rules(
     ((rf"(?:the\s)?(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}\s(?:of|in)\s"
      rf"(?:(?:the|(?P<which>this|next))\smonth{END}|(?P<month>{MONTH_NAME}))"), _nth_weekday),
     (rf"(?P<name>{DAY_NAME}),?\sthe\s(?P<number>\d{{1,2}}(?:st|nd|rd|th)){END}(?!\s(?:of|in)\s)", _weekday_the_nth),
-    ((rf"(?:(?P<which>this\scoming|this\spast|this|next|last|past|coming)\s)?(?P<name>{DAY_NAME})"
-     rf"(?:'s)?{END}{_SHORTENED}(?P<skip>\safter\snext{END})?(?:\s?(?:-|to|through)\s?(?P<through>{DAY_NAME}){END})?"
+    ((rf"(?P<between>between\s(?=(?:[a-z]+\s)?{DAY_NAME}\s(?:and|und)\s{DAY_NAME}{END}))?"
+     rf"(?:(?P<which>this\scoming|this\spast|this|next|last|past|coming)\s)?(?P<name>{DAY_NAME})"
+     rf"(?:'s)?{END}{_SHORTENED}(?P<skip>\safter\snext{END})?"
+     rf"(?:\s?(?(between)(?:and|und)|(?:-|to|through))\s?(?P<through>{DAY_NAME}){END})?"
      rf"(?:(?P<more>\s(?:week|fortnight)(?!\s(?:of|from|and|in|on)){END})|\sin\s(?P<weeks>{NUMBER})\sweeks?(?!\s(?:of|from)){END})?"),
      _named_day),
     ((rf"(?P<in>in\s)?(?P<of>{MONTH_NAME})(?:\s(?:of\s)?(?P<which>this|next|last|coming)\syear{END}|{YEAR})"

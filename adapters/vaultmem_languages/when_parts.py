@@ -227,7 +227,12 @@ def _within(period: Sense, other: Sense) -> Sense | None:
         day = calendar_day(start.year, start.month, other.number)
     elif period.grain == "year" and other.month:
         day = calendar_day(start.year, other.month, other.number or 1)
-    return Sense(day=day, grain=other.grain, relative=period.relative) if day else None
+    through = other.through
+    return (
+        Sense(day=day, through=through, grain=other.grain, relative=period.relative)
+        if day
+        else None
+    )
 
 
 def _merge_repeats(rule: Sense, other: Sense) -> Sense | None:

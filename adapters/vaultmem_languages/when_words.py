@@ -222,6 +222,7 @@ def _meant(question: str, reading: Reading, moment: Moment, now: datetime) -> It
 
     words, before = question[reading.start : reading.end], question[: reading.start].lower()
     sense, after, day = reading.sense, question[reading.end :], moment.when.date()
+    more = timedelta(0 if sense.through is None else (sense.through - day.weekday()) % 7)
     is_holiday = sense.month is not None and not re.search(r"\d", words)
     unit = "week" if sense.weekday is not None else "year" if sense.month is not None else "month"
     if re.search(_SINCE, before) or re.match(_SINCE_THEN, after):
@@ -232,8 +233,10 @@ def _meant(question: str, reading: Reading, moment: Moment, now: datetime) -> It
         begin, end = (day.month, day.month) if moment.grain == "month" else (1, 12)
         named = words if sense.relative else ""
         yield DaySpan(start + 100 * begin + 1, start + 100 * end + 31, named)
-    elif sense.day:
+    elif sense.day and not more:
         yield from _near(day, moment.grain, words)
+    elif sense.day:
+        yield _from_to(day, day + more, words)
     elif is_holiday and (year := re.match(r",? ([1-9]\d{3})\b", after)):
         yield _from_to(one := day.replace(year=int(year[1])), one)
     elif sense.weekday is not None and not re.search(_ON, before) and re.match(r" \w", after):
@@ -241,7 +244,7 @@ def _meant(question: str, reading: Reading, moment: Moment, now: datetime) -> It
     elif is_holiday or sense.month is None:
         slack = timedelta(days=1 if re.search(_OVER, before) else 0)
         for one in filter(None, (shift_date(day, -1, unit), day)):
-            yield _from_to(one - slack, one + slack)
+            yield _from_to(one - slack, one + slack + more)
     else:
         number = 100 * day.month + day.day
         yield DaySpan(number, number, words)
@@ -273,8 +276,7 @@ def asks_when(question: str) -> bool:
 
 def asks_latest(question: str) -> bool:
     """Whether the answer to a question is the latest of several."""
-    low = question.lower()
-    return _may_ask(low) and bool(re.search(_LATEST, low))
+    return _may_ask(low := question.lower()) and bool(re.search(_LATEST, low))
 
 
 def beside(question: str) -> tuple[str, str, int] | None:
@@ -339,7 +341,6 @@ _NUMBERS |= {"a": 1, "an": 1, "the": 1, "a couple of": 2, "a couple": 2}
 SPELLED = "|".join(sorted(_UNITS[1:] + _TENS, key=len, reverse=True))
 NUMBER = rf"(?:\d{{1,3}}(?:\.\d)?|a\scouple(?:\sof)?|{SPELLED}|an?)"
 END = r"(?![a-z0-9_])"
-
 
 MONTH_NAME = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
