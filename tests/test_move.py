@@ -13,6 +13,7 @@ from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.vault import moves
 from vaultmem.vault import moves as move_module
 from vaultmem.vault.moves import move
+from vaultmem.vault.write import create
 
 WORDS = b"words\r\n\0 of mine"
 
@@ -87,6 +88,17 @@ def test_what_comes_into_the_held_name_stays(folder: Path, monkeypatch: pytest.M
     with pytest.raises(NoteChangedError):
         move(str(folder), "n.md", "m.md")
     assert everything(folder) == {"n.md": WORDS, "m.md": b"theirs"}
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(folder: Path) -> None:
+    (folder / "archive").write_bytes(b"mine")
+    for work in (
+        lambda: move(str(folder), "n.md", "archive/n.md"),
+        lambda: create(str(folder), "archive/b/m.md", b"x"),
+    ):
+        with pytest.raises(VaultmemError, match="^archive is a file in the place of a folder"):
+            work()
+    assert everything(folder) == {"n.md": WORDS, "archive": b"mine"}
 
 
 @pytest.mark.parametrize("path", ["gone.md", "gone/n.md", "folder", "", "loop.md"])

@@ -144,6 +144,9 @@ def new_path(root: str, path: str) -> str:
                 os.mkdir(steady)
             flush_names(folder)
             inside = made
+        elif not os.path.isdir(inside):
+            above = "/".join(parts[:depth])
+            raise VaultmemError(f"{above} is a file in the place of a folder; move it away")
         folder = inside
     return f"{folder}/{parts[-1]}"
 
