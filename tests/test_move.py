@@ -96,7 +96,7 @@ def test_a_file_in_the_place_of_a_folder_is_named(folder: Path) -> None:
         lambda: move(str(folder), "n.md", "archive/n.md"),
         lambda: create(str(folder), "archive/b/m.md", b"x"),
     ):
-        with pytest.raises(VaultmemError, match="^archive is a file in the place of a folder"):
+        with pytest.raises(VaultmemError, match=r"^archive is a file in the place of a folder"):
             work()
     assert everything(folder) == {"n.md": WORDS, "archive": b"mine"}
 
