@@ -10,6 +10,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,7 +21,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.tables import each_case
-from vaultmem import Vault, client
+from vaultmem import Vault, cli, client
 from vaultmem.agent.connection import Limits
 from vaultmem.api.rpc import BUSY
 from vaultmem.index.state import State
@@ -214,6 +215,15 @@ def test_an_answer_that_cannot_be_written(indexed: Path) -> None:
                 ended = in_bash(f"env {buffers} {command}")
                 assert ended.code == 1
                 assert "the answer cannot be written" in one_line(ended)
+    assert in_bash(f"{command} 2> /dev/full").code == 1
+
+
+def test_an_interrupt_while_modules_are_loaded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "_run", Mock(side_effect=KeyboardInterrupt))
+    assert cli.main(["dream"]) == 130
+    assert capsys.readouterr().err == "vaultmem: interrupted\n"
 
 
 def test_closed_streams(indexed: Path) -> None:

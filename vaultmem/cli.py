@@ -105,9 +105,15 @@ def main(argv: list[str] | None = None) -> int:
         # The reader (head, less) has closed the pipe. Redirect stdout, or Python complains at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # stdout is on a full disk
+    except KeyboardInterrupt:  # while a module was loaded
+        sys.stderr.write("vaultmem: interrupted\n")
+        return 130
+    except OSError as error:  # stdout is on a full disk, perhaps stderr, too
+        from contextlib import suppress
+
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.stderr.write(f"vaultmem: the answer cannot be written: {_message(error)}\n")
+        with suppress(OSError):
+            sys.stderr.write(f"vaultmem: the answer cannot be written: {_message(error)}\n")
         return 1
     return code
 
