@@ -105,11 +105,21 @@ def test_near_duplicates_come_in_once(opened: Vault, tmp_path: Path) -> None:
         "Okay sounds good, let me think about it for a bit and get back to you later on with more.",
         "好的，那就先这样吧，谢谢你，有空再聊，没什么特别的事情",
         "Sounds good to me", "nice work on this", "I have no idea", "can you help me with this", "## To do",
+        "I am ready.", "That was fun.", "He said no.", "I have a question.", "We are late.", "I have to go.", "I'm fine.",
     ],
 )  # fmt: skip
 def test_filler_becomes_no_memory(opened: Vault, text: str) -> None:
     (part,) = opened.ingest_text(text)["parts"]
     assert (part["result"], part["reason"]) == ("skipped", "it has nothing to remember")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I am vegan now.", "I have a dog.", "We rent a flat.", "My car is red.", "Anne plays the cello.", "I quit smoking.",
+     "The wifi is slow."],
+)  # fmt: skip
+def test_a_fact_of_few_words_becomes_a_memory(opened: Vault, text: str) -> None:
+    assert [part["result"] for part in opened.ingest_text(text)["parts"]] == ["new"]
 
 
 def test_filler_is_left_out_and_names_nothing(vault: Path, opened: Vault, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from vaultmem.memories.reports import PlanReport, header, report_done, report_pl
 from vaultmem.memories.store import Session
 from vaultmem.notes.blocks import MAX_TOKENS, count_tokens
 from vaultmem.operations.writing import Existing, create, find_same, look, new_memory
+from vaultmem.plugins import language
 from vaultmem.text import secrets, similarity
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.values import plural
@@ -32,7 +33,8 @@ HASH = "source_hash"
 _HASH_LENGTH = 16  # hex digits: enough for a lifetime of texts
 _MOST_PRINTED = 100  # characters per part in the report
 _SIMILAR = 0.9  # resemblance above which two texts count as the same
-_TOO_FEW = 5  # shorter texts, in words, are skipped if nothing in them is important
+_TOO_FEW = 5  # shorter texts, in words, are skipped unless they state something lasting
+_SPEAKERS = frozenset(["user", "we"])  # subjects of passing states, too: I'm ready
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 
@@ -197,11 +199,14 @@ def is_same(text: str, other: str, resemblance: float) -> bool:
 
 
 def _is_empty_talk(text: str) -> bool:
-    """Whether it is small talk such as thanks and OK, a heading without text, or longer talk that states nothing,
-    reports no event and is about nobody."""
+    """Whether it is small talk such as thanks, OK and "I'm back", a heading without text, or longer talk that states
+    nothing, reports no event and is about nobody."""
     if short_texts.salience(text):
         return False
-    return len(_WORD.findall(text)) < _TOO_FEW or not short_texts.says_something(text)
+    if len(_WORD.findall(text)) >= _TOO_FEW:
+        return not short_texts.says_something(text)
+    others = (stated.subject not in _SPEAKERS for stated in language().statements(text))
+    return not (language().facts(text) or any(others))
 
 
 # Texts of other programs: new ones become memories in the inbox, once
