@@ -46,6 +46,22 @@ def test_a_question_about_the_person_as_such_finds_what_is_about_them(
     assert {*titles(vault, query)} == {"Allergic to penicillin", "I live in Porto"}
 
 
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [("座位", {"Seat"}), ("喜欢坐的座位", {"Seat"}), ("座", {"Seat", "Stars"}), ("靠窗 票", {"Seat", "Ticket"}), ("とうきょう", {"Tokyo"})],
+)  # fmt: skip
+def test_one_character_of_a_word_is_not_shared(
+    vault: Path, write: Write, query: str, wanted: set[str]
+) -> None:
+    write("Seat.md", "我要靠窗的座位。\n")
+    write("Stars.md", "他在其位，不谋星座。\n")
+    write("Ticket.md", "门票在抽屉里。\n")
+    write("Tokyo.md", "とうきょうにすむ\n")
+    write("Kana.md", "うどんをたべた\n")
+    synced(vault)
+    assert {*titles(vault, query)} == wanted
+
+
 def test_a_line_that_is_split_into_blocks_is_recalled_once(vault: Path, write: Write) -> None:
     long = " ".join(f"The boiler hums in way {number}." for number in range(120))
     write("Hums.md", f"# Boiler\n\nIt hums.\n\n{long}\n")

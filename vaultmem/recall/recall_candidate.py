@@ -6,14 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import compress
+from itertools import compress, pairwise
 
+from vaultmem.index.keyword import tokenize
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import Origin
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER
 from vaultmem.memories.model import DEFAULT_SCOPE, recency
 from vaultmem.plugins import language
 from vaultmem.recall.criteria import Criteria, day_of
+from vaultmem.search.rank import is_character
 from vaultmem.text import values
 
 
@@ -312,6 +314,16 @@ def _words(text: str) -> frozenset[str]:
     folded = text.lower()
     han = _HAN.findall(folded) if max(folded, default="") >= "\u3400" else ()
     return frozenset((*_WORDS.findall(_HAN.sub(" ", folded) if han else folded), *han))
+
+
+def in_pairs(words: frozenset[str], query: str) -> frozenset[str]:
+    """The words of a query, adjacent CJK characters in pairs: one of two characters stands in any text."""
+    characters = {*filter(is_character, words)}
+    if not characters:
+        return words
+    adjacent = (pair for part in query.split() for pair in pairwise(tokenize(part)))
+    pairs = {pair for pair in adjacent if characters.issuperset(pair)}
+    return words.difference(*pairs) | {"".join(pair) for pair in pairs}
 
 
 # How well candidates fit, as numbers from 0 to 1: relevance, recency, confidence.

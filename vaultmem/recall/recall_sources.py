@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from vaultmem.adapter import Properties
 from vaultmem.index.catalog import NOTES_BELOW, below
@@ -36,7 +37,14 @@ from vaultmem.notes.places import (
 )
 from vaultmem.recall import archive
 from vaultmem.recall.criteria import Criteria
-from vaultmem.recall.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, reason
+from vaultmem.recall.recall_candidate import (
+    LEAST_IMPORTANCE,
+    NEAR,
+    VERY_NEAR,
+    Candidate,
+    in_pairs,
+    reason,
+)
 from vaultmem.search import cache
 from vaultmem.search.query import Ask, Hit, parse, plain
 from vaultmem.search.rank import content_words
@@ -102,8 +110,8 @@ class Sources:
         hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
         texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
         # "Where does she live?" has one content word, too.
-        is_word = len(answer.words) == 1 == len(criteria.query.split())
-        near = VERY_NEAR if is_word else NEAR
+        is_word = len(in_pairs(answer.words, ask.text)) == 1 == len(criteria.query.split())
+        forms, near = in_pairs(answer.forms, ask.text), VERY_NEAR if is_word else NEAR
         result: dict[str, Candidate] = {}
         for hit in hits:
             text, is_memory = texts[hit.raw or hit.path], self._is_ours(hit)
@@ -115,10 +123,8 @@ class Sources:
             is_near = hit.similarity is not None and hit.similarity >= near
             is_near = is_near or "words around it" in hit.parts
             scored = _score(candidate, hit, is_memory)
-            is_firm = is_word or scored.is_firm
-            shares = is_near or (is_firm and _shares(answer.forms, hit, text))
-            lacks = is_word and not shares
-            result[candidate.key] = scored._replace(shares=shares, lacks=lacks)
+            shares = is_near or ((is_word or scored.is_firm) and _shares(forms, hit, text))
+            result[candidate.key] = scored._replace(shares=shares, lacks=is_word and not shares)
         return list(result.values())[:most]
 
     def archived(
@@ -242,15 +248,11 @@ class Sources:
     def _is_ours(self, hit: Hit) -> bool:
         """Whether it is a memory, according to the index. Other files among entries answer nothing."""
         inner = hit.path[len(self.folder) + 1 :] if hit.path.startswith(self.folder + "/") else ""
-        if (
-            not inner
-            or is_our_page(inner)
-            or inner.startswith(f"{ARCHIVED_NOTES}/")
-            or is_away(inner)
-        ):
+        if not inner or is_our_page(inner) or is_away(inner):
             return False
         top = inner.partition("/")[0]
-        return top == ENTRIES or top in CATEGORIES or bool(hit.properties.get("id"))
+        is_note = inner.startswith(f"{ARCHIVED_NOTES}/")
+        return top in (ENTRIES, *CATEGORIES) or (bool(hit.properties.get("id")) and not is_note)
 
     def _memory(self, look: Look, path: str, text: str) -> Candidate | None:
         read = self._page(path, text) if text else None
@@ -355,7 +357,8 @@ def _shares(words: frozenset[str], hit: Hit, text: str) -> bool:
     above = " ".join((hit.title, *hit.headings, hit.label or ""))
     around = AROUND if hit.label else 0
     near = cut_lines(text, hit.line - around, hit.end_line + around)
-    return not words.isdisjoint((*tokenize(near), *tokenize(above)))
+    tokens = *tokenize(near), *tokenize(above)
+    return not (words.isdisjoint(tokens) and words.isdisjoint(a + b for a, b in pairwise(tokens)))
 
 
 def _score(candidate: Candidate, hit: Hit, is_memory: bool) -> Candidate:
