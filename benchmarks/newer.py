@@ -1,62 +1,76 @@
-"""How well does a recall know that a newer memory speaks of the same as an older one?
+"""How well is it known that a newer memory speaks of the same as an older one?
 
     python benchmarks/newer.py --models FOLDER [--weights]
 
-Fits the model of `vaultmem.recall.newer` on all stories of `life/` but one, and prints for that one how many pairs are
-above each of the two thresholds and how many of these are changes; by meaning and by words. The story `coder` is never
-fitted on. `--weights` prints the weights from all the others.
+Fits the model of `vaultmem.dreams.changes` on all stories of `life/` but one, and prints for that one how many of its
+changes are above each threshold, of how many pairs; for what is certain, how many older facts are then still true. By
+meaning and by words. `--weights` prints the weights from all stories.
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import NamedTuple
 
 import life
 import numpy as np
 from numpy.typing import NDArray
 
+from vaultmem.dreams import changes
+from vaultmem.dreams.changes import BY_MEANING, BY_WORDS, Model, Text
+from vaultmem.dreams.endings import states_more
 from vaultmem.embedding.embed import Embedder
 from vaultmem.embedding.models import resolve_model
-from vaultmem.recall import newer
-from vaultmem.recall.recall_candidate import Candidate, by_words
+from vaultmem.recall.newer import LIKELY, SUSPECTED
 
 STORIES = {"life": life.HERE, **{name: life.HERE / name for name in ("nurse", "mason", "coder")}}
-HELD = "coder"
-Rows = tuple[NDArray[np.float64], NDArray[np.float64]]  # signs, and whether they are of a change
 ROUNDS, RIDGE = 30, 3.0
 
 
-def rows(story: Path, embedder: Embedder | None) -> Rows:
-    """All pairs of facts of a story."""
+class Rows(NamedTuple):
+    """All pairs of memories of a story."""
+
+    signs: NDArray[np.float64]
+    is_change: NDArray[np.float64]
+    is_true: NDArray[np.bool_]  # the older one is a fact that is still true
+    states_more: NDArray[np.bool_]
+
+
+def rows(story: Path, embedder: Embedder | None, model: Model) -> Rows:
+    """The pairs of a story, with their signs."""
     entries = [entry for entry in life.entries(story) if entry.options.get("kind") != "reminder"]
-    ordered = [
-        Candidate(str(n), 1, 1, entry.text, id=str(n), created=entry.day * 86_400.0)
-        for n, entry in enumerate(entries)
-    ]
-    named = {
-        entry.options["id"]: str(n) for n, entry in enumerate(entries) if "id" in entry.options
-    }
-    changes = {
-        (named[old], str(n))
-        for n, entry in enumerate(entries)
-        for old in filter(None, entry.options.get("changes", "").split(","))
-        if old in named
-    }
+    texts = {str(n): Text(entry.text, entry.day * 86_400.0) for n, entry in enumerate(entries)}
+    names = [entry.options.get("id", "") for entry in entries]
+    ends: dict[str, list[int]] = {}
+    for n, entry in enumerate(entries):
+        for old in filter(None, entry.options.get("changes", "").split(",")):
+            ends.setdefault(old, []).append(n)
     if embedder:
         vectors = embedder.embed([entry.text for entry in entries])
-        similar, model = (vectors @ vectors.T).tolist(), newer.BY_MEANING
+        similar = (vectors @ vectors.T).tolist()
     else:
-        similar, model = by_words(ordered), newer.BY_WORDS
-    pairs = newer.all_pairs(ordered, similar, model)
-    judged = [*newer.signs(pairs, {item.key: item for item in ordered})]
-    is_change = [(pair.old, pair.new) in changes for pair, _ in judged]
-    return np.array([sign for _, sign in judged], float), np.array(is_change, float)
+        similar = changes.by_letters(entry.text for entry in entries)
+    found = [*changes.signs(changes.all_pairs([*texts], similar, model), texts)]
+    pairs = [(int(pair.old), int(pair.new)) for pair, _ in found]
+    over = [[end <= new for end in ends.get(names[old], ())] for old, new in pairs]
+    is_fact = [
+        bool(names[old]) and entries[old].options.get("kind", "fact") in ("fact", "preference")
+        for old, _ in pairs
+    ]
+    more = [states_more(entries[old].text, entries[new].text) for old, new in pairs]
+    return Rows(
+        np.array([own for _, own in found], float),
+        np.array([new in ends.get(names[old], ()) for old, new in pairs], float),
+        np.array([fact and not any(ended) for fact, ended in zip(is_fact, over, strict=True)]),
+        np.array(more),
+    )
 
 
 def fit(parts: list[Rows]) -> NDArray[np.float64]:
     """Weights and bias by logistic regression: Newton's method with a small ridge, signs scaled by deviation."""
-    signs, change = np.concatenate([x for x, _ in parts]), np.concatenate([y for _, y in parts])
+    signs = np.concatenate([part.signs for part in parts])
+    change = np.concatenate([part.is_change for part in parts])
     mean, scale = signs.mean(axis=0), signs.std(axis=0)
     x = np.c_[(signs - mean) / scale, np.ones(len(signs))]
     ridge = RIDGE * np.diag([1.0] * signs.shape[1] + [0.0])
@@ -73,21 +87,24 @@ def main() -> None:
     """Print a line for each story."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", required=True, help="where prepared models are")
-    parser.add_argument("--weights", action="store_true", help="print weights for all but one")
+    parser.add_argument("--weights", action="store_true", help="print weights for all")
     options = parser.parse_args()
     embedder = Embedder(resolve_model("default", options.models))
-    for how, by in (("meaning", embedder), ("words", None)):
-        parts = {name: rows(story, by) for name, story in STORIES.items()}
-        known = [part for name, part in parts.items() if name != HELD]
-        for name, (signs, change) in parts.items():
-            others = [part for part in known if part is not parts[name]]
-            weights = fit(others)
-            odds = signs @ weights[:-1] + weights[-1]
-            above = [odds > least for least in (newer.LIKELY, newer.SUSPECTED)]
-            counts = "; ".join(f"{int(change[one].sum())} of {int(one.sum())}" for one in above)
-            print(f"{name} by {how}: changes {int(change.sum())}; likely, suspected: {counts}")
+    for how, by, model in (("meaning", embedder, BY_MEANING), ("words", None, BY_WORDS)):
+        parts = {name: rows(story, by, model) for name, story in STORIES.items()}
+        for name, part in parts.items():
+            weights = fit([other for other in parts.values() if other is not part])
+            odds = part.signs @ weights[:-1] + weights[-1]
+            above = [odds > least for least in (LIKELY, SUSPECTED)]
+            counts = [f"{int(part.is_change[one].sum())} of {int(one.sum())}" for one in above]
+            certain = (odds > model.certain) & (part.signs[:, 2] > 0) & ~part.states_more
+            counts.append(f"{int(part.is_change[certain].sum())} of {int(certain.sum())}")
+            print(
+                f"{name} by {how}: changes {int(part.is_change.sum())}; likely, suspected, certain: "
+                f"{'; '.join(counts)}; {int(part.is_true[certain].sum())} still true"
+            )
         if options.weights:
-            print(f"weights by {how}, bias last: {fit(known).round(2).tolist()}")
+            print(f"weights by {how}, bias last: {fit([*parts.values()]).round(2).tolist()}")
 
 
 if __name__ == "__main__":

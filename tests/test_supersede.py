@@ -66,6 +66,17 @@ def test_only_a_change_an_end_or_a_value_replaces(kind: str, old: str, new: str)
         assert is_named(old, new) == (kind == "named")
 
 
+def test_a_name_that_many_have_in_common_replaces_nothing() -> None:
+    others = [
+        f"The {thing} is in box {n}"
+        for n, thing in enumerate(("saw", "drill", "lamp", "rope", "tent", "axe"))
+    ]
+    known = ["Greta is my aunt", "Greta wants a cat", "Greta takes 5 mg of ramipril"]
+    new = "Greta is away since Monday"
+    assert relations(new, [known[0], *others])[0].kind == REPLACES, "the name alone suffices"
+    assert {one.kind for one in relations(new, [*known, *others])} == {"apart"}
+
+
 def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None:
     """The floor of benchmarks/pairs.py, without a model."""
     replaced, same = [], []

@@ -34,6 +34,7 @@ from vaultmem.text.values import lazy
 
 _SIGN = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _WORD, _UNIT, _SIGNS = lazy(r"\w+"), lazy(rf"{_SIGN}|\w+"), lazy(_SIGN)
+_CLITIC = lazy(r"['’]s\b")  # "Leo's" is "Leo is" or what Leo has
 _FORMER = form("former")
 _EXCHANGED, _BELONGS, _OWNED, _USED = map(form, ("exchanged", "belongs", "owned", "used"))
 
@@ -81,7 +82,7 @@ def _goes_on(one: str, other: str) -> bool:
 def shares_only_its_subject(old: str, new: str) -> bool:
     """Whether the two are about one subject but not one property of it ("Leo is married", "Leo moved to Lodz"): they
     share only their beginning, without a verb ("Leo is"), and are not followed by two values of one kind, such as
-    numbers or names."""
+    numbers, days or names."""
     a, b = (read(text[:CAP]).tokens for text in (old, new))
     mine, theirs = ([token.stem for token in tokens] for tokens in (a, b))
     head = paraphrase.difference(mine, theirs).head
@@ -89,13 +90,16 @@ def shares_only_its_subject(old: str, new: str) -> bool:
     if not is_headed or _EXCHANGED.search(new):
         return False
     unit = _WORD if (old + new).isascii() else _UNIT
-    plain_texts = (CUES.sub(" ", text[:CAP]).lower() for text in (old, new))
+    plain_texts = (_CLITIC.sub("", CUES.sub(" ", text[:CAP]).lower()) for text in (old, new))
     first, second = map(unit.findall, plain_texts)
     shared = first[: paraphrase.difference(first, second).head]
     has_meaning = [bool(read(word).tokens) for word in shared]
     if True not in has_meaning or not all(has_meaning[has_meaning.index(True) :]):
         return False  # the subject is followed by a verb or a preposition
-    values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
+    values = (
+        {(token.kind, token.stem[0].isdigit()) for token in rest if token.kind != WORD}
+        for rest in (a[head:], b[head:])
+    )
     return set.isdisjoint(*values)
 
 

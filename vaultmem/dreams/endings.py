@@ -10,11 +10,14 @@ from vaultmem.dreams.short_texts import (
     CLAUSE,
     CUES,
     DENIAL,
+    NEXT_CLAUSE,
+    STATES,
     facts,
     form,
     has_preference,
     is_about_person,
     is_by_user,
+    is_unreal,
     read,
     stems,
     stems_of,
@@ -213,3 +216,20 @@ def is_part(ended: frozenset[str], old: str) -> bool:
         [stems_of(one) for one in match.groups() if one] for match in _LISTED.finditer(old[:CAP])
     )
     return any((one <= ended) != (other <= ended) for one, other in pairs if one and other)
+
+
+def states_more(old: str, new: str) -> bool:
+    """Whether the older text makes several statements that the newer one lacks, or lists more, so that it stays."""
+    others = (part for part in clauses(old[:CAP]) if not stems(part) <= stems(new))
+    return len([*others]) > 1 or is_part(stems(new), old)
+
+
+def clauses(text: str) -> list[str]:
+    """The parts of a text that each state something."""
+    return [part for part in NEXT_CLAUSE.split(text) if STATES.search(part)]
+
+
+def changed_parts(text: str) -> list[str]:
+    """The parts of a text with several that speak of a change."""
+    parts = [] if is_unreal(text) else NEXT_CLAUSE.split(text)
+    return [part for part in parts if CUES.search(part)] if len(parts) > 1 else []

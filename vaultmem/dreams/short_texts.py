@@ -51,9 +51,10 @@ _SEVERAL = form("several")  # properties that can have several values at once
 _BY_USER, IS, GOVERNED = map(form, ("by_user", "is", "governed"))
 CLAUSE, _CHANGED = form("clause"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
+_UNREAL, _SETTLED = form("unreal"), form("settled")
 _ARTICLE, _CHANGES = form("article"), form("changed")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
-_CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
+CORRECTS, NEXT_CLAUSE, STATES = map(form, ("corrects", "next_clause", "states"))
 _DAY_PART, _UNNAMED, _YEAR = form("day_part"), form("unnamed"), form("year")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
@@ -88,10 +89,17 @@ def read(text: str) -> Reading:
     return Reading(
         tokens, frozenset(token.stem for token in tokens),
         frozenset(token.stem for token in tokens if token.kind == NAME),
-        numbers - years or numbers, CUES.search(text) is not None,
+        numbers - years or numbers, CUES.search(text) is not None and not is_unreal(text),
         DENIAL.search(text) is not None, _SEVERAL.search(text) is not None, is_event(text),
         _OTHER_TIME.search(text) is not None,
     )  # fmt: skip
+
+
+@lru_cache(4096)
+def is_unreal(text: str) -> bool:
+    """Whether it asks, or speaks only of what might be, was proposed or tried, or was so before."""
+    asks = text.rstrip().endswith(("?", "？"))
+    return asks or (_UNREAL.search(text) is not None and not _SETTLED.search(text))
 
 
 @lru_cache(4096)
@@ -117,9 +125,9 @@ def subject(text: str) -> frozenset[str]:
     start = clause.partition(_CHANGED)[0]
     if _CAPITAL_NOUNS.search(text) and (end := _verb_after_nouns(clause)):
         return stems_of(clause[:end])
-    if start != clause and not (IS.search(clause) or _STATES.match(start)) and stems_of(start):
+    if start != clause and not (IS.search(clause) or STATES.match(start)) and stems_of(start):
         return stems_of(start)  # Our rent for the garage went up
-    verb = None if IS.search(clause) else _STATES.match(clause)
+    verb = None if IS.search(clause) else STATES.match(clause)
     if verb and verb[0].isascii() and stems_of(named := verb[0].rpartition(" ")[0]):
         return stems_of(named)
     for is_state, pattern in ((True, IS), (False, GOVERNED)):
@@ -178,23 +186,12 @@ def widespread(texts: Sequence[str], share: float = _SPREAD) -> frozenset[str]:
 def plain(text: str) -> str:
     """A text without outline markers, and without words that only introduce a correction: "Sorry, …"."""
     text = without_editor_lines(text)
-    return _CORRECTS.sub("", text, count=1) or text
+    return CORRECTS.sub("", text, count=1) or text
 
 
 def of_user(text: str) -> str:
     """What an assistant has written, with the user for a person whom it does not name: "She prefers tea"."""
     return _UNNAMED.sub(lambda match: "User" if match["who"] else "User's", text, count=1)
-
-
-def clauses(text: str) -> list[str]:
-    """The parts of a text that each state something."""
-    return [part for part in _NEXT_CLAUSE.split(text) if _STATES.search(part)]
-
-
-def changes(text: str) -> list[str]:
-    """The parts of a text with several that speak of a change."""
-    parts = _NEXT_CLAUSE.split(text)
-    return [part for part in parts if CUES.search(part)] if len(parts) > 1 else []
 
 
 @lru_cache(32_768)  # most texts have none, so that remembering this costs little

@@ -8,7 +8,7 @@ statements and reports precision and recall on the held-out half.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import mul
@@ -28,6 +28,7 @@ LONGEST_VALUE = 5  # tokens
 REPLACES, SAME, APART = "replaces", "same", "apart"
 _NEVER, _FAR = -5.0, 5.0
 DOUBTFUL = 0.0  # log odds above which an older text may be replaced
+_FEW = 2  # older texts that have a word
 _USUAL = 0.5  # the cosine of two statements if unknown
 
 
@@ -84,7 +85,7 @@ def relations(
     new, olds = plain(new), [plain(text) for text in olds]
     cosines = similarities or [None] * len(olds)
     whole = _relations(new, olds, cosines)
-    for part in short_texts.changes(new):  # "Katrin left; my new editor is Tom"
+    for part in endings.changed_parts(new):  # "Katrin left; my new editor is Tom"
         parts = _relations(part, olds, [None] * len(olds))
         is_own = any(map(short_texts.is_by_user, (new, part)))
         is_theirs = not (is_own or short_texts.subject(part))  # "my sister moved, works at …"
@@ -130,21 +131,19 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
     scores = [relation.replaces for relation in pairs]
     evidence = (*signs(new, scores, contradicts=best.contradicts), 1.0)
     is_certain = best.replaces > DOUBTFUL and math.fsum(map(mul, _CERTAINTY, evidence)) > _CERTAIN
+    # Of what many of them have, such as the name of a person, nothing follows.
+    counted = Counter(stem for old in olds for stem in stems(old))
+    shared_by = [counted[stem] for stem in stems(replaced) & stems(new)]
+    is_certain = is_certain and min(shared_by, default=0) <= _FEW
     may = best.contradicts or (is_certain and not is_event(new))
     if not (may and best.is_likelier):
         return pairs
     for old, pair in zip(olds, pairs, strict=True):
-        pair.is_replacement = not states_more(old, new) and (
+        pair.is_replacement = not endings.states_more(old, new) and (
             pair is best
             or (pair.is_likelier and (pair.contradicts or paraphrase.is_same(old, replaced)))
         )
     return pairs
-
-
-def states_more(old: str, new: str) -> bool:
-    """Whether the older text makes several statements that the newer one lacks, or lists more, so that it stays."""
-    others = (part for part in short_texts.clauses(old[:CAP]) if not stems(part) <= stems(new))
-    return len([*others]) > 1 or endings.is_part(stems(new), old)
 
 
 def _speaks_otherwise(old: str, new: str) -> bool:

@@ -306,12 +306,19 @@ def _against(
             # Recent writes may not be indexed yet: add those that share a word.
             if path in indexed or not words.isdisjoint(supersede.topics(text)):
                 olds.append((memory, text))
+    if not olds:
+        return [], []
+    from vaultmem.dreams.changes import Text, probable  # not needed for the first memory
+
     cosines = [close.get(memory.path) for memory, _ in olds]
     texts = supersede.relations(content, [text for _, text in olds], cosines)
+    known = [Text(text, memory.created) for memory, text in olds]
+    changed = probable(Text(content, session.now), known, cosines)
     results: list[tuple[float, Against]] = []
-    for (memory, text), relation in zip(olds, texts, strict=True):
+    for (memory, text), relation, may in zip(olds, texts, changed, strict=True):
         sure = relation.kind == supersede.REPLACES
-        if sure or relation.contradicts or relation.is_doubtful:
+        is_changed = may and relation.kind != supersede.SAME
+        if sure or relation.contradicts or relation.is_doubtful or is_changed:
             why = f"“{quote_text(content)}” against “{quote_text(text)}”"
             results.append((-relation.replaces, Against(memory, why, sure)))
     results.sort(key=lambda pair: (not pair[1].sure, pair[0], pair[1].memory.path))

@@ -1,20 +1,18 @@
-"""Which newer memories probably speak of the same as older ones, whatever the subject.
+"""Lists memories after what is probably newer about the same, and leaves out what that certainly replaces.
 
-One small model: a newer memory that signals a change, resembles the older one clearly more than others before it, and
-has rare words in common with it. `benchmarks/newer.py` fits the weights, see docs/adr/0020.
+`vaultmem.dreams.changes` has the model, see docs/adr/0020.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from operator import mul
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 
+from vaultmem.dreams import changes
+from vaultmem.dreams.changes import BY_MEANING, BY_WORDS, OTHERS, Model, Pair, Text
 from vaultmem.index.catalog import NOTES_BELOW, below
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.notes.places import ENTRIES
-from vaultmem.recall.recall_candidate import Candidate, by_words
+from vaultmem.recall.recall_candidate import Candidate
 from vaultmem.text.times import seconds
 
 if TYPE_CHECKING:
@@ -25,13 +23,10 @@ if TYPE_CHECKING:
 BEST = 12  # memories of an answer for which newer ones are looked for
 ROUNDS = 4  # newer ones may have newer ones, too
 NEIGHBOURS = 6  # newer memories compared with each
-OTHERS = 3  # memories before the newer one that resemble it most
-# Log odds. Above the first, two of three pairs are right in a story that the weights do not come from.
+# Log odds. Above the first, three of four pairs are right in a story that the weights do not come from.
 LIKELY, SUSPECTED = -1.5, -3.0
 MOST = 4_000  # memories, the newest
 AMONG = 60  # memories compared by words
-_FEW = 8  # memories: among fewer, a word is no more common
-_DAY = 86_400.0
 _MEMORIES = f"""SELECT f.path, json_extract(n.properties, '$.created_at') AS created,
     (SELECT hash FROM blocks WHERE note = n.id AND ordinal = 0) AS block {NOTES_BELOW} AND block IS NOT NULL
     AND json_extract(n.properties, '$.id') IS NOT NULL AND json_extract(n.properties, '$.remind') IS NULL
@@ -40,34 +35,11 @@ _MEMORIES = f"""SELECT f.path, json_extract(n.properties, '$.created_at') AS cre
 Newer = Mapping[str, Sequence[Candidate]]  # by the key of the older memory, newest first
 
 
-class Signs(NamedTuple):
-    """What tells that two memories speak of the same, for one pair, or the log odds of each."""
+class Found(NamedTuple):
+    """What is newer about the same as some memories, and the keys of those that it certainly replaces."""
 
-    margin: float  # by how much more similar the two are than the newer one and others before it
-    rare: float  # words in common
-    change: float  # the newer one signals a change
-    denial: float  # one of the two denies something
-    same_day: float
-
-
-class Model(NamedTuple):
-    """The model for one kind of similarity."""
-
-    unrelated: float  # the similarity of what has nothing in common
-    bias: float
-    weights: Signs
-
-
-BY_MEANING = Model(0.3, -5.7, Signs(12.7, 1.2, 2.2, 0.8, -5.2))
-BY_WORDS = Model(0.1, -6.8, Signs(9.8, 2.7, 1.8, 0.7, -5.1))
-
-
-class Pair(NamedTuple):
-    """The keys of an older and a newer memory, and the margin of their similarity."""
-
-    old: str
-    new: str
-    margin: float
+    newer: Newer
+    replaced: Set[str]
 
 
 def by_meaning(
@@ -75,7 +47,7 @@ def by_meaning(
     folder: str,
     best: Sequence[Candidate],
     read: Callable[[Iterable[str]], Iterable[Candidate]],
-) -> Newer:
+) -> Found:
     """What is newer about the same as the best of these memories, in the whole memory folder, by meaning; `read` reads
     those that may be recalled."""
     model = searcher.meaning()
@@ -85,7 +57,7 @@ def by_meaning(
     memories = {old.key: old for old in best[:BEST]}
     answers = {item.key for item in best}
     pairs: list[Pair] = []
-    newer: Newer = {}
+    found = Found({}, frozenset())
     fresh, compared, known = [*memories], {*memories}, {*memories}
     for _ in range(ROUNDS):
         more = [*timeline.pairs(fresh)]
@@ -93,12 +65,13 @@ def by_meaning(
         unread = {pair.new: None for pair in more if pair.new not in known}
         known.update(unread)
         memories |= {item.key: item for item in read(unread) if item.states}
-        newer = likely(pairs, memories, BY_MEANING, answers)
-        fresh = [item.key for news in newer.values() for item in news if item.key not in compared]
+        found = likely(pairs, memories, BY_MEANING, answers)
+        news = [item.key for items in found.newer.values() for item in items]
+        fresh = [key for key in news if key not in compared]
         compared.update(fresh)
         if not fresh:
             break
-    return newer
+    return found
 
 
 class Timeline:
@@ -125,70 +98,41 @@ class Timeline:
             cosines.partition(max(0, new - OTHERS - 1))
             nearest = sorted(cosines[-OTHERS - 1 :].tolist(), reverse=True)
             for old in before:
-                margin = _margin(float(row[old]), nearest, BY_MEANING.unrelated)
+                margin = changes.margin(float(row[old]), nearest, BY_MEANING.unrelated)
                 yield Pair(self._paths[old], self._paths[new], margin)
 
     def _cosines(self, numbers: Sequence[int]) -> Vectors:
         return self._model.comparable(self._vectors[numbers] @ self._vectors.T)
 
 
-def among(best: Iterable[Candidate], others: Iterable[Candidate]) -> Newer:
+def among(best: Iterable[Candidate], others: Iterable[Candidate]) -> Found:
     """What is newer about the same as the best answers, among these and other memories, by their words."""
     answers = {item.key: item for item in best}
     some = {**answers, **{item.key: item for item in others}}
     ordered = sorted([*some.values()][:AMONG], key=lambda item: item.created)
-    return likely(all_pairs(ordered, by_words(ordered), BY_WORDS), some, BY_WORDS, answers)
-
-
-def all_pairs(
-    ordered: Sequence[Candidate], similar: Sequence[Sequence[float]], model: Model
-) -> Iterator[Pair]:
-    """All pairs of memories, oldest first."""
-    for new, row in enumerate(similar):
-        nearest = sorted(row[:new], reverse=True)[: OTHERS + 1]
-        for old, similarity in zip(ordered[:new], row[:new], strict=True):
-            yield Pair(old.key, ordered[new].key, _margin(similarity, nearest, model.unrelated))
-
-
-def _margin(similarity: float, nearest: Sequence[float], unrelated: float) -> float:
-    """How much more similar the two are than others on average; theirs may be one of the nearest."""
-    others = [*nearest]
-    if similarity in others:
-        others.remove(similarity)
-    return similarity - sum([*others, *(OTHERS * [unrelated])][:OTHERS]) / OTHERS
+    similar = changes.by_letters(item.content for item in ordered)
+    pairs = changes.all_pairs([item.key for item in ordered], similar, BY_WORDS)
+    return likely(pairs, some, BY_WORDS, answers)
 
 
 def likely(
     pairs: Iterable[Pair], memories: Mapping[str, Candidate], model: Model, answers: Container[str]
-) -> Newer:
+) -> Found:
     """The pairs of these memories that probably speak of the same. A suspicion is enough for the `answers`, which only
-    change places."""
+    change places. What is certainly replaced must not state more than what replaces it."""
     results: dict[str, list[tuple[float, Candidate]]] = {}
-    for pair, own in signs(pairs, memories):
+    replaced: set[str] = set()
+    texts = {key: Text(item.content, item.created) for key, item in memories.items()}
+    for pair, own in changes.signs(pairs, texts):
         old, new = memories[pair.old], memories[pair.new]
-        odds = model.bias + math.fsum(map(mul, model.weights, own))
+        odds = model.odds(own)
         least = SUSPECTED if pair.new in answers else LIKELY
         if odds > least and old.scope == new.scope:
             results.setdefault(pair.old, []).append((odds, new))
-    return {key: _newest(news) for key, news in results.items()}
-
-
-def signs(pairs: Iterable[Pair], memories: Mapping[str, Candidate]) -> Iterator[tuple[Pair, Signs]]:
-    """The pairs of short memories with their signs."""
-    from vaultmem.dreams.short_texts import CAP, plain, read
-
-    texts = {key: item.content for key, item in memories.items() if len(item.content) <= CAP}
-    readings = {key: read(plain(text)) for key, text in texts.items()}
-    counts = Counter(stem for reading in readings.values() for stem in reading.stems)
-    total = math.log(max(_FEW, len(readings)))
-    for pair in pairs:
-        if not {pair.old, pair.new} <= readings.keys():
-            continue
-        before, after = readings[pair.old], readings[pair.new]
-        rare = sum(1 - math.log(counts[stem]) / total for stem in before.stems & after.stems)
-        apart = memories[pair.new].created - memories[pair.old].created
-        is_denial = before.denied != after.denied
-        yield pair, Signs(pair.margin, rare, after.cue, is_denial, apart < _DAY / 2)
+            is_certain = changes.is_certain(odds, own, model, old.content, new.content)
+            if is_certain and new.trusted:
+                replaced.add(pair.old)
+    return Found({key: _newest(news) for key, news in results.items()}, replaced)
 
 
 def _newest(news: Sequence[tuple[float, Candidate]]) -> list[Candidate]:

@@ -138,6 +138,7 @@ class Run:
         self.steps: list[dict[str, str | int]] = []
         self.left_out: dict[str, int] = {}
         self.held_back: list[Candidate] = []  # held back until the person approves it
+        self.replaced = 0  # live ones left out, because something newer certainly replaces them
         self.chosen = Chosen([], 0, 0)
         self._recaller, self._sources = recaller, recaller.sources
 
@@ -167,8 +168,10 @@ class Run:
             changes = newer.by_meaning(self.look.searcher, self._sources.folder, best, read)
         else:
             changes = newer.among(best, [item for item in best_first(pool) if item.states])
-        did = f"{len(changes):,} listed after what is newer about the same"
-        return newer.newest_first(candidates, changes), did
+        listed = newer.newest_first(candidates, changes.newer)
+        self.replaced = sum(item.key in changes.replaced for item in listed)
+        did = f"{len(changes.newer):,} listed after what is newer about the same, {self.replaced:,} of them left out"
+        return [item for item in listed if item.key not in changes.replaced], did
 
     def _step(
         self, name: str, work: Callable[[list[Candidate]], Result], candidates: list[Candidate]
@@ -217,7 +220,7 @@ class Run:
                 fits = fits or (lead == 0 and hop.has_names(query, old.content))
                 if fits and recall_candidate.filter_allowed([item], self.criteria)[0]:
                     answers[item.id] = item
-        if count := sum(id_ in by_id or id_ in answers for id_ in newer):
+        if count := self.replaced + sum(id_ in by_id or id_ in answers for id_ in newer):
             self.left_out["replaced"] = count
         return answers
 

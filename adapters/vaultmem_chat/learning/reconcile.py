@@ -21,7 +21,8 @@ from vaultmem.adapter.services import (
     short_id,
 )
 from vaultmem.dreams import paraphrase
-from vaultmem.dreams.supersede import REPLACES, relations, states_more
+from vaultmem.dreams.endings import states_more
+from vaultmem.dreams.supersede import REPLACES, relations
 from vaultmem.memories.conversation import Entry
 from vaultmem.plugins import language
 from vaultmem.text.similarity import normal_form, topic_words
