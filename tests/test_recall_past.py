@@ -190,22 +190,8 @@ def test_a_change_is_told_before_what_it_may_change(vault: Path, write: Write) -
         ("people/C.md", "created_at: 2026-03-03", "Tofu likes the vet"),
     ])  # fmt: skip
     found = titles(vault, "who is the vet for Tofu and Miso")
-    assert found.index("B") < found.index("C")
-    assert "A" not in found, "certainly replaced"
-    assert "A" in titles(vault, "who is the vet for Tofu and Miso", as_of="2026-03-01")
-    with Vault(str(vault)) as opened:
-        assert opened.recall("vet for Tofu and Miso", **WORDS)["left_out"]["replaced"] == 1
-        assert not (vault / "vaultmem" / "archive").exists(), "and nothing is archived"
-
-
-def test_what_came_from_elsewhere_hides_nothing(vault: Path, write: Write) -> None:
-    remembered(vault, write, [
-        ("people/A.md", "created_at: 2026-03-01", "The vet for Tofu and Miso is Dr Singh at Zetland Vets"),
-        ("people/B.md", "created_at: 2026-03-02\nsource: web", "The new vet for Miso and Tofu in Leipzig is Dr Baumann"),
-        ("people/C.md", "created_at: 2026-03-03", "Tofu likes the vet"),
-    ])  # fmt: skip
-    found = titles(vault, "who is the vet for Tofu and Miso", untrusted=True)
     assert found.index("B") == found.index("A") - 1
+    assert found.index("C") > found.index("A")
 
 
 @pytest.mark.parametrize(("question", "old", "new"), [
@@ -367,7 +353,26 @@ def test_what_is_newer_about_the_same_comes_by_meaning(vault: Path, write: Write
     assert "A" in without
     assert "E" not in without
     lines = titles(vault, **question, without=[])
-    assert "E" in lines
     assert "A" not in lines, "certainly replaced"
     assert not {"F", "G"} & {*lines}
     assert "H" not in lines[: lines.index("E")]
+    assert "A" in titles(vault, **question, without=[], as_of="2026-02-20")
+    with Vault(str(vault)) as opened:
+        assert opened.recall(**question)["left_out"]["replaced"] == 1
+    assert not (vault / "vaultmem" / "archive").exists(), "nothing is archived"
+
+
+def test_what_came_from_elsewhere_is_listed_first_and_hides_nothing(
+    vault: Path, write: Write
+) -> None:
+    remembered(vault, write, [
+        ("people/A.md", "created_at: 2026-01-01", "That's it, I've stopped smoking the pipe as of New Year's Day"),
+        ("people/B.md", "created_at: 2026-02-01", "The allotment is number 23, down by the river"),
+        ("people/C.md", "created_at: 2026-02-02", "My daughter teaches chemistry in Leeds"),
+        ("people/D.md", "created_at: 2026-02-03", "Zeitler sells limestone at 640 a cubic metre"),
+        ("people/E.md", "created_at: 2026-03-01\nsource: web", "Back on the pipe again, god help me"),
+    ])  # fmt: skip
+    with Vault(str(vault)) as opened:
+        opened.embed()
+    lines = titles(vault, "Do I smoke?", notes=False, untrusted=True, without=[])
+    assert lines.index("E") == lines.index("A") - 1

@@ -67,10 +67,8 @@ def test_only_a_change_an_end_or_a_value_replaces(kind: str, old: str, new: str)
 
 
 def test_a_name_that_many_have_in_common_replaces_nothing() -> None:
-    others = [
-        f"The {thing} is in box {n}"
-        for n, thing in enumerate(("saw", "drill", "lamp", "rope", "tent", "axe"))
-    ]
+    things = "saw drill lamp rope tent axe hammer ladder vice plane file level".split()
+    others = [f"The {thing} is in box {number}" for number, thing in enumerate(things)]
     known = ["Greta is my aunt", "Greta wants a cat", "Greta takes 5 mg of ramipril"]
     new = "Greta is away since Monday"
     assert relations(new, [known[0], *others])[0].kind == REPLACES, "the name alone suffices"

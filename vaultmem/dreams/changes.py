@@ -46,7 +46,7 @@ class Model(NamedTuple):
     """The model for one kind of similarity."""
 
     unrelated: float  # the similarity of what has nothing in common
-    certain: float  # log odds above which what signals a change replaces the older text
+    certain: float  # log odds above which 98 of 100 that signal a change replace the older text
     bias: float
     weights: Signs
 
@@ -56,7 +56,7 @@ class Model(NamedTuple):
 
 
 BY_MEANING = Model(0.3, 1.0, -6.3, Signs(13.2, 1.4, 2.7, 0.7, -4.8))
-BY_WORDS = Model(0.1, 2.0, -7.2, Signs(12.5, 1.9, 2.7, 0.6, -5.6))
+BY_WORDS = Model(0.1, math.inf, -7.2, Signs(12.5, 1.9, 2.7, 0.6, -5.6))
 PROBABLE = 0.0  # log odds above which what signals a change is named when it is written
 
 
