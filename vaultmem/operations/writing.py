@@ -315,18 +315,16 @@ def _against(
     known = [Text(text, memory.created) for memory, text in olds]
     changed = probable(Text(content, session.now), known, cosines)
     results: list[tuple[float, Against]] = []
+    alike: list[Memory] = []
     for (memory, text), relation, may in zip(olds, texts, changed, strict=True):
         sure = relation.kind == supersede.REPLACES
-        is_changed = may and relation.kind != supersede.SAME
-        if sure or relation.contradicts or relation.is_doubtful or is_changed:
+        is_same = relation.kind == supersede.SAME
+        if is_same:
+            alike.append(memory)
+        if sure or relation.contradicts or relation.is_doubtful or (may and not is_same):
             why = f"“{quote_text(content)}” against “{quote_text(text)}”"
             results.append((-relation.replaces, Against(memory, why, sure)))
     results.sort(key=lambda pair: (not pair[1].sure, pair[0], pair[1].memory.path))
-    alike = [
-        memory
-        for (memory, _), relation in zip(olds, texts, strict=True)
-        if relation.kind == supersede.SAME
-    ]
     return [item for _, item in results], alike
 
 
