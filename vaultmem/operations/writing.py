@@ -265,11 +265,8 @@ def look(
     near = [pair for pair in like if _is_seen(session, pair[0], scope)]
     if by is None or len(content) > CAP:
         return Existing(None, near[:MOST_SIMILAR], [])
-    against, alike = _against(
-        session,
-        short_texts.of_user(content) if by else content,
-        [memory.path for memory, _ in near],
-    )
+    stated = short_texts.of_user(content) if by else content
+    against, alike = _against(session, stated, [memory.path for memory, _ in near])
     against = [match for match in against if _is_seen(session, match.memory, scope)]
     alike = [] if times else [memory for memory in alike if _is_seen(session, memory, scope)]
     return Existing(None, near[:MOST_SIMILAR], against[:MOST_SIMILAR], alike[:MOST_SIMILAR])
