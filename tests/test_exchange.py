@@ -376,3 +376,16 @@ def test_many_go_in_batches_to_be_undone(tmp_path: Path, monkeypatch: pytest.Mon
         assert on(vault, "list").data["total"] == left
     Vault(str(other)).undo(name="you", since="1h")
     assert Vault(str(other)).memories() == []
+
+
+def test_the_files_are_compared_once_for_all_pages(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vaultmem.exchange.export.PAGE", 1)
+    texts = [opened.write(f"Fact {number} of the river")["path"] for number in range(4)]
+    compared = Mock(wraps=opened.store().touched_all)
+    monkeypatch.setattr(opened.store(), "touched_all", compared)
+    assert len([*opened.export_lines()]) == len(texts)
+    compared.assert_called_once()
+    (Path(opened.path) / texts[0]).unlink()
+    assert len([*opened.export_lines()]) == len(texts) - 1

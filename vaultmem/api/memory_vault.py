@@ -65,13 +65,15 @@ class MemoryVault(Methods):
         """Whether there is an index that was complete at least once."""
         return self.state.is_complete()
 
-    def store(self) -> MemoryStore:
-        """The memories, for a verb that runs in this process; any file may have changed since the last one."""
+    def store(self, *, as_before: bool = False) -> MemoryStore:
+        """The memories, for a verb that runs in this process; any file may have changed since the last one, unless it
+        is to see them as before."""
         from vaultmem.pending.open_store import open_store
 
         if self._store is None:
-            self._store = open_store(self.state, self.config)
-        self._store.touched_all()
+            self._store, as_before = open_store(self.state, self.config), False
+        if not as_before:
+            self._store.touched_all()
         return self._store
 
     def settled(self) -> Self:

@@ -235,7 +235,8 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
 
 
 def _with_store(vault: MemoryVault, name: str, params: JsonObject) -> object:
-    reader, store = Reader(vault), vault.store()
+    is_later = params.get("after", "[]") != "[]"  # a page of what was compared for the first one
+    reader, store = Reader(vault), vault.store(as_before=is_later)
     if only_reads(name) and not store.count_batches(DOING):
         return carry_out(store, reader, name, params)
     with vault.state.lock():

@@ -28,6 +28,7 @@ from vaultmem.memories.store import Session
 from vaultmem.notes import pages
 from vaultmem.paths import make_private
 from vaultmem.text.times import seconds
+from vaultmem.text.values import remembers_last
 from vaultmem.vault.files import decode
 
 if TYPE_CHECKING:
@@ -62,7 +63,10 @@ def export(session: Session, params: Arguments) -> Page:
     after = _after(params)
     lines: list[str] = []
     size = 0
-    for place, entry in _chosen(session, params):
+    collection = session.store.collection
+    archived = collection.archived() if params.flag("include_archived") else []
+    every = _chosen(collection.live(), archived, params.scope(), params.text("category"))
+    for place, entry in every:
         if after is not None and place <= after:
             continue
         try:
@@ -72,7 +76,7 @@ def export(session: Session, params: Arguments) -> Page:
         size += len(lines[-1])
         if size > PAGE:
             return {"lines": lines, "next": json.dumps(place), "left_out": 0}
-    return {"lines": lines, "next": None, "left_out": len(session.store.collection.troubles())}
+    return {"lines": lines, "next": None, "left_out": len(collection.troubles())}
 
 
 def _after(params: Arguments) -> _Place | None:
@@ -88,16 +92,14 @@ def _after(params: Arguments) -> _Place | None:
     raise UsageError('"after" must be "[]" or the "next" of a previous answer')
 
 
-def _chosen(session: Session, params: Arguments) -> list[tuple[_Place, Memory]]:
+@remembers_last  # for the next page
+def _chosen(
+    live: list[Memory], archived: list[Memory], scope: str | None, category: str | None
+) -> list[tuple[_Place, Memory]]:
     """The memories to export, oldest first."""
-    collection = session.store.collection
-    result = list(collection.live())
-    if params.flag("include_archived"):
-        result += collection.archived()
-    scope, category = params.scope(), params.text("category")
     places = [
         (_Place(_created(entry), entry.id, entry.path), entry)
-        for entry in result
+        for entry in (*live, *archived)
         if (not scope or entry.scope == scope) and (not category or entry.category == category)
     ]
     return sorted(places, key=lambda pair: pair[0])
