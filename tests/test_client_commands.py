@@ -215,7 +215,7 @@ def test_an_answer_that_cannot_be_written(indexed: Path) -> None:
                 ended = in_bash(f"env {buffers} {command}")
                 assert ended.code == 1
                 assert "the answer cannot be written" in one_line(ended)
-    assert in_bash(f"{command} 2> /dev/full").code == 1
+    assert in_bash(f"env -u PYTHONUNBUFFERED {command} 2> /dev/full").code == 1
 
 
 def test_an_interrupt_while_modules_are_loaded(
