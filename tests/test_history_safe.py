@@ -1,5 +1,6 @@
 """The history survives kills, damage, and other people's Git settings."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -209,6 +210,28 @@ def test_what_else_fails_sets_no_history_aside(kept: Kept, monkeypatch: pytest.M
     assert not [*(kept.state / "history.git").rglob("tmp_*")]
     assert len(kept.batches.waiting()) == 1
     assert kept.take_in() == 1
+
+
+DENIED = f"error: unable to open objects/4a: {os.strerror(errno.EACCES)}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("_is_closed", lambda _: True), ("_execute", lambda *_: (2, b"", DENIED))],
+)
+def test_what_may_not_be_read_is_no_damage(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, name: str, instead: object
+) -> None:
+    """As after sudo, when files belong to another user."""
+    kept.make("memories/a.md", b"a")
+    kept.apply(PlannedWrite(None, "memories/b.md", lambda _: b"b", ""))
+    kept = Kept(kept.vault.parent)
+    emptied(kept.state / "history.git")
+    monkeypatch.setattr(repository.Repository, name, instead)
+    assert kept.history.damage() is None
+    with pytest.raises(StateError, match="history"):
+        kept.take_in()
+    assert kept.history.damaged() == []
 
 
 def test_tidying_loses_nothing(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ hook of another repository.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -42,6 +43,7 @@ _SETTINGS = (
 )
 _PACKS, _LOOSE = 20, 4  # packs; loose objects in one of the 256 folders
 _LOOKS = 5
+_DENIED = os.strerror(errno.EACCES)  # as files of another user are, after sudo
 _EMPTY = objects.object_id(objects.TREE, b"")
 _NOT_FOUND = (126, 127)  # the exit code of env when it cannot start git
 
@@ -60,6 +62,8 @@ class Repository:
 
     def ensure(self) -> None:
         """Create the repository, completely or not at all."""
+        if self._is_closed():
+            raise StateError(f"{self.folder} cannot be read; see that it is yours, and open to you")
         if os.path.isfile(f"{self.folder}/HEAD"):
             return
         new = f"{self.folder}.new"
@@ -178,18 +182,22 @@ class Repository:
     def damage(self) -> str | None:
         """What is wrong with the repository, in Git's words; None if it is intact or cannot be checked. Reads all of
         it."""
-        if not os.path.lexists(self.folder) or not is_there():
+        if not os.path.lexists(self.folder) or self._is_closed() or not is_there():
             return None
         for _ in range(_LOOKS):  # while others write, Git reports missing objects
             before = self.state()
             code, output, errors = self._execute(("fsck", "--no-dangling", "--no-progress"), None)
             lines = (errors or output.decode("utf-8", "replace")).splitlines()
             # Earlier versions did not write the empty folder down, which Git knows.
-            if not code or lines == [f"missing tree {_EMPTY}"]:
+            if not code or lines == [f"missing tree {_EMPTY}"] or _DENIED in errors:
                 return None
             if before == self.state():
                 return _first_line("\n".join(lines))
         return None
+
+    def _is_closed(self) -> bool:
+        """Whether we may not read it, which Git reports like damage."""
+        return os.path.isdir(self.folder) and not os.access(self.folder, os.R_OK | os.X_OK)
 
     def state(self) -> tuple[str | None, frozenset[str]]:
         """A value that changes when another process writes or packs here."""
