@@ -162,7 +162,7 @@ class Vault(MemoryVault):
 
     def _held_back(self, path: str, to: Viewer) -> list[str]:
         """Why recall leaves out a visible memory or note by someone else, if it does."""
-        from vaultmem.memories.item_answers import memory_id, origin_at
+        from vaultmem.memories.item_answers import content_id, memory_id, origin_at
         from vaultmem.pending.approving import attributions
 
         properties = with_our_keys(self.note(path).properties)
@@ -174,7 +174,10 @@ class Vault(MemoryVault):
             return []
         if id_ := memory_id(path, properties, folder):
             return [f"a recall holds it back: nobody has approved it; vaultmem approve {id_[:8]}"]
-        advice = "vaultmem recall --untrusted includes it"
+        id_ = content_id(self.searcher().texts.read([path])[path])
+        if self.ask("approved", ids=[id_])["approved"]:
+            return []
+        advice = f"vaultmem approve {path!r}, or vaultmem recall --untrusted"
         return [f"a recall holds it back: it is from elsewhere; {advice}"]
 
     def related(self, note: str, *, limit: int = 10) -> list[Related]:

@@ -114,7 +114,7 @@ VERBS = {
     "approve": Verb(
         "approve memories that another assistant wrote or that came from elsewhere", REMINDED,
         (
-            ID.but(help="a memory: its id, title or path; or a fact: its id", needed=False),
+            ID.but(help="a memory or a note: its id, title or path; or a fact: its id", needed=False),
             Param("agent", "approve everything that this assistant has written so far", metavar="NAME"),
             Param("source", "approve everything from this source so far", metavar="NAME"),
             UNDO.but(help="withdraw the approval"), DRY_RUN, Param("seen", doors="json"), BY.but(doors="json"),

@@ -31,6 +31,7 @@ YOU = "you"
 MOST_SNOOZED = 60  # days since the first occurrence that are looked at
 MOST_REMEMBERED = 5000  # ids: an agent looks for what rings again and again
 _SHORTEST_ID = 6
+_LONGEST_ID = 55  # of content
 
 
 class Answer(NamedTuple):
@@ -113,8 +114,21 @@ def _hashing() -> tuple[Callable[[bytes], hashlib._Hash], Callable[[bytes], byte
 
 
 def approval_id(id_: str) -> str:
-    """The id of the question whether outside content may be trusted."""
-    return item_id(id_, "approve")
+    """The id of the question whether outside content may be trusted: of a memory, or of what has a content_id()."""
+    return id_ if is_of_content(id_) else item_id(id_, "approve")
+
+
+def content_id(text: str) -> str:
+    """The id by which a note from elsewhere is approved, as long as it says exactly this: with the whole digest, so
+    that nobody can write another text that has it."""
+    sha256, b32encode = _hashing()
+    digest = b32encode(sha256(text.encode("utf-8", "surrogatepass")).digest())
+    return f"vm-{digest.decode('ascii').rstrip('=').lower()}"
+
+
+def is_of_content(id_: str) -> bool:
+    """Whether it is a content_id()."""
+    return len(id_) == _LONGEST_ID and id_.startswith("vm-")
 
 
 def proposal_id(id_: str) -> str:

@@ -115,14 +115,10 @@ def _create_each(
         new = plan.changes[-len(every) :]  # they come last
         written = [session.store.collection.at(change.target) for change in new]
         if None not in written:
-            more = {
-                **more,
-                "created": True,
-                "duplicate_of": None,
-                "replaced": [old.id for old in replaced],
-            }
+            ids = [old.id for old in replaced]
+            made = {**more, "created": True, "duplicate_of": None, "replaced": ids}
             pairs = zip(written, every, strict=True)
-            return [{**_report(session, one, each), **more} for one, (_, each) in pairs if one]
+            return [{**_report(session, one, each), **made} for one, (_, each) in pairs if one]
         if not outcome.skipped:
             break
         session.store.collection.refresh()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
-from vaultmem.light import TYPE_CHECKING, TypedDict
+from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.memories import item_answers
 from vaultmem.memories.access import Origin, Viewer, attribution, origin
 from vaultmem.memories.arguments import Arguments
@@ -19,6 +19,7 @@ from vaultmem.memories.item_answers import (
     OPEN,
     Answer,
     approval_id,
+    content_id,
     finding_id,
     is_approved,
     is_asleep,
@@ -29,6 +30,9 @@ from vaultmem.memories.item_answers import (
 from vaultmem.memories.model import Memory
 from vaultmem.memories.records import has_values
 from vaultmem.memories.store import YOU, MemoryStore, Session
+from vaultmem.notes import pages
+from vaultmem.notes.places import file_name
+from vaultmem.operations import own_notes
 from vaultmem.pending import carrying, person_facts
 from vaultmem.pending.person_facts import Learned
 from vaultmem.review.proposals import open_rows
@@ -51,14 +55,12 @@ def approve(session: Session, params: Arguments) -> JsonObject:
     undo = params.flag("undo")
     if not undo and (fact := _fact(session, params.text("id"))):
         return _remember(session, fact, dry_run=params.flag("dry_run"))
-    answers, memories = session.store.pending.record.answers(), _resolve(session, params)
+    answers, found = session.store.pending.record.answers(), _note(session, params.text("id"))
+    memories = [] if found else _resolve(session, params)
     if (seen := params.text("seen")) and any(memory.hash != seen for memory in memories):
         raise NoteChangedError("it was changed meanwhile and not approved; read it again")
-    results = [
-        memory
-        for memory in memories
-        if origin(memory.properties) != Origin() and is_approved(memory.id, answers) == undo
-    ]
+    found += [memory for memory in memories if origin(memory.properties) != Origin()]
+    results = [each for each in found if is_approved(each.id, answers) == undo]
     if results and not params.flag("dry_run"):
         at, state = stamp(session.now), OPEN if undo else DONE
         words = [
@@ -72,6 +74,27 @@ def approve(session: Session, params: Arguments) -> JsonObject:
         "memories": [{"id": result.id, "title": result.title, "path": result.path} for result in results],
         "dry_run": params.flag("dry_run"),
     }  # fmt: skip
+
+
+class _Note(NamedTuple):
+    id: str  # see content_id()
+    title: str
+    path: str
+
+
+def _note(session: Session, text: str) -> list[Memory | _Note]:
+    """The note from elsewhere that the text names, outside the memory folder, as it is now."""
+    with contextlib.suppress(NoteNotFoundError):
+        session.find(text)
+        return []
+    searcher, store = session.reader.searcher(), session.store
+    with contextlib.suppress(NoteNotFoundError):
+        path = own_notes.path_of(session, text) if searcher and text else ""
+        content = searcher.texts.read([path])[path] if searcher and path else ""
+        fields = pages.read(store.rules.page_style(path), content).properties
+        if content and origin_at(path, fields, store.folder).outside:
+            return [_Note(content_id(content), file_name(path), path)]
+    return []
 
 
 def _fact(session: Session, text: str) -> Learned | None:

@@ -9,7 +9,7 @@ from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import TYPE_CHECKING, RLock
-from vaultmem.memories.item_answers import Answer, Answers
+from vaultmem.memories.item_answers import Answer, Answers, is_of_content
 from vaultmem.notes.places import SYNC
 from vaultmem.progress import logger
 from vaultmem.synclog import log_entries, log_folder
@@ -220,5 +220,6 @@ def _outdated_keys(entries: log_entries.Entries, current: set[str], now: float) 
     """The keys of old entries about items that can no longer be answered."""
     oldest = stamp(max(now - KEEP_FOR, 0))
     about_items = [entry for entry in entries.values() if isinstance(entry, (Answer, Notified))]
-    current_ids = {item.id for item in about_items if item.at >= oldest} | current
+    recent = (item.id for item in about_items if item.at >= oldest or is_of_content(item.id))
+    current_ids = current.union(recent)
     return {log_entries.key_of_entry(item) for item in about_items if item.id not in current_ids}

@@ -23,7 +23,7 @@ from vaultmem.memories.conversation import (
     is_talk,
     scope_of,
 )
-from vaultmem.memories.item_answers import is_approved, origin_at, reminds_at
+from vaultmem.memories.item_answers import content_id, is_approved, origin_at, reminds_at
 from vaultmem.memories.model import TYPES, provisional
 from vaultmem.notes.places import (
     ARCHIVE,
@@ -321,6 +321,8 @@ class Sources:
         day = day_start(place.day) if place.day else None
         now = access.marks(text)  # perhaps only since the last sync
         origin = origin_at(place.path, place.properties, self.folder)
+        if origin.outside and is_approved(content_id(text), look.answers()):
+            origin = access.Origin()
         content = readable(cut_lines(text, place.line, place.end_line), place.properties)
         content = look.searcher.with_references(content, look.viewer)
         return Candidate(
