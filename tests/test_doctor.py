@@ -280,6 +280,16 @@ def test_a_damaged_history(indexed: Path) -> None:
     assert "set aside" in what
 
 
+def test_files_of_another_user_are_found(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after sudo. Read-only files of ours, such as Git's, are none."""
+    for words in (("write", "The roof is red"), ("history",)):
+        assert on(indexed, *words).code == 0
+    assert not any("of the state" in what for what in found(indexed))
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: may(path, mode) and path[-4:] != ".git")
+    assert "1 file of the state cannot be read or written" in "\n".join(found(indexed))
+
+
 def test_a_full_disk_of_the_notes_is_found(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_is_full", str(indexed).__eq__)
     assert any("the disk is full on which the notes are" in one for one in found(indexed))

@@ -60,7 +60,7 @@ def to_run(severity: str, what: str, command: str) -> Finding:
 
 def examine(vault: Vault) -> list[Finding]:
     """Everything that can be found without changing anything."""
-    findings = [*_installation(vault), *_place(vault), *_room(vault)]
+    findings = [*_installation(vault), *_place(vault), *_room(vault), *_closed(vault)]
     findings += [*_index(vault), *_history(vault)]
     findings += [
         Finding(*finding) for package in plugins.health() for finding in package.findings(vault)
@@ -103,6 +103,22 @@ def _place(vault: Vault) -> Iterator[Finding]:
                 f"memories in the folder {name} are not read, as memory_folder is {memory_folder}"
             )
             yield Finding("warning", what, advice)
+
+
+def _closed(vault: Vault) -> Iterator[Finding]:
+    """Files of the state that belong to another user, as after sudo."""
+    folder = vault.state.folder
+    closed = [
+        path
+        for above, folders, files in os.walk(folder)
+        for names, mode in ((folders, os.R_OK | os.W_OK | os.X_OK), (files, os.R_OK))
+        for path in (os.path.join(above, name) for name in names)
+        if not os.access(path, mode)
+    ]
+    if closed:
+        command = f"sudo chown -R {os.getuid()} {shlex.quote(folder)}"
+        what = f"{plural(len(closed), 'file')} of the state cannot be read or written"
+        yield Finding("error", what, f"if they are another user's, after sudo: {command}", closed)
 
 
 def _is_full(folder: str) -> bool:
