@@ -33,8 +33,8 @@ from vaultmem.errors import NoteNotFoundError
 from vaultmem.light import cast
 from vaultmem.memories.access import Viewer, hidden_now
 from vaultmem.memories.conversation import is_talk
+from vaultmem.memories.item_answers import attributions
 from vaultmem.notes.places import in_conversation
-from vaultmem.pending.approving import attributions
 from vaultmem.pending.listing import note_of
 from vaultmem.recall.recall_text import block, entry, held_back_line, older_line
 from vaultmem.reminders.items import OLDER, WORDS

@@ -162,8 +162,7 @@ class Vault(MemoryVault):
 
     def _held_back(self, path: str, to: Viewer) -> list[str]:
         """Why recall leaves out a visible memory or note by someone else, if it does."""
-        from vaultmem.memories.item_answers import content_id, memory_id, origin_at
-        from vaultmem.pending.approving import attributions
+        from vaultmem.memories.item_answers import attributions, content_id, memory_id, origin_at
 
         properties = with_our_keys(self.note(path).properties)
         trust, folder = self.config.text("recall.trust"), self.config.text("memory_folder")

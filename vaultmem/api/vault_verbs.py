@@ -121,7 +121,7 @@ VERBS = {
         ),
         run="pending.approving:approve", show="memory_views:show_approved", returns='"approved" and "memories"',
     ),
-    "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="pending.approving:approved_ids", writes=False, apart=True, method="-"),
+    "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="pending.record:approved_ids", writes=False, apart=True, method="-"),
     "review": Verb(
         "accept or reject what dreams and models propose", LOOK_AFTER,
         (

@@ -108,7 +108,7 @@ def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
     keys = ("agent", "source", "url")
     if not to.name and not any(properties.get(key) for _, properties in notes for key in keys):
         return {}
-    from vaultmem.pending.approving import attributions
+    from vaultmem.memories.item_answers import attributions
 
     return attributions(vault, notes, to)
 

@@ -20,6 +20,7 @@ from vaultmem.notes.places import key_of, with_our_keys
 if TYPE_CHECKING:
     import hashlib
 
+    from vaultmem.api.memory_vault import MemoryVault
     from vaultmem.history.commits import Commit
     from vaultmem.memories.draft import Finding
     from vaultmem.memories.reports import Skipped
@@ -362,3 +363,23 @@ def holding(done: Iterable[Commit]) -> tuple[list[Commit], set[str]]:
             taken_back.update(entry.undoes)
             holding.append(entry)
     return holding, taken_back
+
+
+def attributions(
+    vault: MemoryVault, notes: Iterable[tuple[str, Properties]], to: access.Viewer
+) -> dict[str, str]:
+    """The attributions of memories and, for an assistant, of other notes, by path, given paths and properties. Most
+    need none, and then nothing is read."""
+    from vaultmem.text.sanitize import one_line  # not needed where answers are read
+
+    folder = vault.config.text("memory_folder")
+    texts: dict[str, str] = {}
+    ids: dict[str, str] = {}
+    for path, properties in notes:
+        id_ = memory_id(path, properties, folder)
+        text = access.attribution(origin_at(path, properties, folder), to) if id_ or to.name else ""
+        if text:
+            texts[path], ids[path] = one_line(text), id_
+    named = sorted(filter(None, ids.values()))
+    approved = vault.ask("approved", ids=named)["approved"] if named else ()
+    return {path: text for path, text in texts.items() if ids[path] not in approved}

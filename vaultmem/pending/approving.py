@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.memories import item_answers
-from vaultmem.memories.access import Origin, Viewer, attribution, origin
+from vaultmem.memories.access import Origin, origin
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CONTRADICTION, noticed
 from vaultmem.memories.item_answers import (
@@ -24,12 +24,11 @@ from vaultmem.memories.item_answers import (
     is_approved,
     is_asleep,
     is_closed,
-    memory_id,
     origin_at,
 )
 from vaultmem.memories.model import Memory
 from vaultmem.memories.records import has_values
-from vaultmem.memories.store import YOU, MemoryStore, Session
+from vaultmem.memories.store import YOU, Session
 from vaultmem.notes import pages
 from vaultmem.notes.places import file_name
 from vaultmem.operations import own_notes
@@ -42,9 +41,7 @@ from vaultmem.text.values import SHORTEST_ID, plural
 from vaultmem.vault.batch_record import Header
 
 if TYPE_CHECKING:
-    from vaultmem.adapter import JsonObject, Properties
-    from vaultmem.api.memory_vault import MemoryVault
-    from vaultmem.api.rpc import Reader
+    from vaultmem.adapter import JsonObject
 
 
 def approve(session: Session, params: Arguments) -> JsonObject:
@@ -123,12 +120,6 @@ def _remember(session: Session, fact: Learned, *, dry_run: bool) -> JsonObject:
     return {"approved": 1, "taken_back": 0, "memories": [memory], "dry_run": dry_run}
 
 
-def approved_ids(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:  # noqa: ARG001 - the form of verbs that run apart
-    """Which of these ids the person has approved."""
-    answers = store.pending.record.answers()
-    return {"approved": [text for text in params.texts("ids") if is_approved(text, answers)]}
-
-
 def take_back(session: Session, memories: Mapping[str, str]) -> None:
     """Withdraw the approval of memories (titles by id) whose words change, since the person has not seen the new
     ones."""
@@ -153,24 +144,6 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
 
 
 # The authors of search results that are neither the viewer's own words nor approved by the person.
-
-
-def attributions(
-    vault: MemoryVault, notes: Iterable[tuple[str, Properties]], to: Viewer
-) -> dict[str, str]:
-    """The attributions of memories and, for an assistant, of other notes, by path, given paths and properties. Most
-    need none, and then nothing is read."""
-    folder = vault.config.text("memory_folder")
-    texts: dict[str, str] = {}
-    ids: dict[str, str] = {}
-    for path, properties in notes:
-        id_ = memory_id(path, properties, folder)
-        text = attribution(origin_at(path, properties, folder), to) if id_ or to.name else ""
-        if text:
-            texts[path], ids[path] = one_line(text), id_
-    named = sorted(filter(None, ids.values()))
-    approved = vault.ask("approved", ids=named)["approved"] if named else ()
-    return {path: text for path, text in texts.items() if ids[path] not in approved}
 
 
 # The number of memories, and their state.

@@ -9,7 +9,12 @@ from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import TYPE_CHECKING, RLock
-from vaultmem.memories.item_answers import Answer, Answers, is_of_content
+from vaultmem.memories.item_answers import (
+    Answer,
+    Answers,
+    is_approved,
+    is_of_content,
+)
 from vaultmem.notes.places import SYNC
 from vaultmem.progress import logger
 from vaultmem.synclog import log_entries, log_folder
@@ -17,8 +22,12 @@ from vaultmem.synclog.log_entries import Key, Notified, Page, Turn, Written
 from vaultmem.text.times import seconds, stamp
 
 if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+    from vaultmem.api.rpc import Reader
     from vaultmem.config import Config
     from vaultmem.index.state import State
+    from vaultmem.memories.arguments import Arguments
+    from vaultmem.memories.store import MemoryStore
     from vaultmem.notes.dialects import Rulebook
 
 log = logger("vaultmem.reminders")
@@ -223,3 +232,9 @@ def _outdated_keys(entries: log_entries.Entries, current: set[str], now: float) 
     recent = (item.id for item in about_items if item.at >= oldest or is_of_content(item.id))
     current_ids = current.union(recent)
     return {log_entries.key_of_entry(item) for item in about_items if item.id not in current_ids}
+
+
+def approved_ids(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:  # noqa: ARG001 - the form of verbs that run apart
+    """Which of these ids the person has approved."""
+    answers = store.answers()
+    return {"approved": [text for text in params.texts("ids") if is_approved(text, answers)]}
