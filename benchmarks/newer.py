@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaultmem.dreams import changes
+from vaultmem.dreams.asides import have_two_subjects
 from vaultmem.dreams.changes import BY_MEANING, BY_WORDS, Model, Text
 from vaultmem.dreams.endings import states_more
+from vaultmem.dreams.short_texts import plain
 from vaultmem.embedding.embed import Embedder
 from vaultmem.embedding.models import resolve_model
 from vaultmem.recall.newer import LIKELY, SUSPECTED
@@ -34,7 +36,7 @@ class Rows(NamedTuple):
     signs: NDArray[np.float64]
     is_change: NDArray[np.float64]
     is_true: NDArray[np.bool_]  # the older one is a fact that is still true
-    states_more: NDArray[np.bool_]
+    is_apart: NDArray[np.bool_]  # the older one states more, or is about something else
 
 
 def rows(story: Path, embedder: Embedder | None, model: Model) -> Rows:
@@ -58,12 +60,13 @@ def rows(story: Path, embedder: Embedder | None, model: Model) -> Rows:
         bool(names[old]) and entries[old].options.get("kind", "fact") in ("fact", "preference")
         for old, _ in pairs
     ]
-    more = [states_more(entries[old].text, entries[new].text) for old, new in pairs]
+    texts_of = [(plain(entries[old].text), plain(entries[new].text)) for old, new in pairs]
+    apart = [states_more(*both) or have_two_subjects(*both) for both in texts_of]
     return Rows(
         np.array([own for _, own in found], float),
         np.array([new in ends.get(names[old], ()) for old, new in pairs], float),
         np.array([fact and not any(ended) for fact, ended in zip(is_fact, over, strict=True)]),
-        np.array(more),
+        np.array(apart),
     )
 
 
@@ -97,7 +100,7 @@ def main() -> None:
             odds = part.signs @ weights[:-1] + weights[-1]
             above = [odds > least for least in (LIKELY, SUSPECTED)]
             counts = [f"{int(part.is_change[one].sum())} of {int(one.sum())}" for one in above]
-            certain = (odds > model.certain) & (part.signs[:, 2] > 0) & ~part.states_more
+            certain = (odds > model.certain) & (part.signs[:, 2] > 0) & ~part.is_apart
             counts.append(f"{int(part.is_change[certain].sum())} of {int(certain.sum())}")
             print(
                 f"{name} by {how}: changes {int(part.is_change.sum())}; likely, suspected, certain: "

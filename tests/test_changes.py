@@ -120,6 +120,19 @@ def test_what_states_more_is_never_certainly_replaced_nor_anything_by_words() ->
     assert not is_certain(99, told, BY_WORDS, "I live in Rome", new)
 
 
+@pytest.mark.parametrize(("old", "new"), [
+    ("Ben's address is Mill Street 2", "Ann's new address is Hill Street 4"),
+    ("Boris: No more hazelnuts for me, I swelled up", "Greta: No more sesame for me, I swelled up"),
+    ("Das Rad von Eva steht im Keller", "Das Rad von Tom steht jetzt im Hof"),
+])  # fmt: skip
+def test_the_same_of_somebody_else_is_neither_certain_nor_named(old: str, new: str) -> None:
+    for one, other, wanted in ((old, new, False), (new, f"{new}, no longer there", True)):
+        texts = {"a": Text(one, 0), "b": Text(other, 9 * DAY)}
+        ((_, told),) = signs([Pair("a", "b", 1.0)], texts)
+        assert is_certain(99, told, BY_MEANING, one, other) is wanted
+        assert probable(texts["b"], [texts["a"], *OLDS], [0.9, *[0.1] * len(OLDS)])[0] is wanted
+
+
 def test_what_is_named_in_a_story_is_hardly_ever_still_true(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

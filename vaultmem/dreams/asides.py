@@ -114,9 +114,15 @@ def _shared_stems(mine: Sequence[str], theirs: Sequence[str]) -> set[str]:
     }
 
 
+def have_two_subjects(old: str, new: str) -> bool:
+    """Whether each is about something that the other does not name: "My dentist is …", "My new doctor is …"."""
+    mine, theirs = subject(old[:CAP]), subject(new[:CAP])
+    return not (mine <= stems(new) or theirs <= stems(old))
+
+
 def _is_about_another(old: str, new: str) -> bool:
-    """Whether each is about something that the other does not name: "My dentist is …", "My new doctor is …". The user
-    is something else, too, unless the older text says what something is or has: "My phone is …", "I have a … now"."""
+    """Whether the two have two subjects. The user is one, too, unless the older text says what something is or has:
+    "My phone is …", "I have a … now"."""
     mine, theirs = is_by_user(old), is_by_user(new)
     is_other = bool(subject(old[:CAP]) - stems(new)) or (mine and not theirs)
     return is_other and (bool(subject(new[:CAP]) - stems(old)) or (theirs and not IS.search(old)))

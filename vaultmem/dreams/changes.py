@@ -147,12 +147,14 @@ def is_turn(text: str) -> bool:
 
 
 def is_certain(odds: float, signs: Signs, model: Model, old: str, new: str) -> bool:
-    """Whether a newer text takes the place of an older one, which must not state more."""
+    """Whether a newer text takes the place of an older one about the same subject, which must not state more."""
     if odds <= model.certain or not signs.change:
         return False
-    from vaultmem.dreams.endings import states_more  # few are certain
+    from vaultmem.dreams.asides import have_two_subjects  # few are certain
+    from vaultmem.dreams.endings import states_more
 
-    return not states_more(plain(old), plain(new))
+    old, new = plain(old), plain(new)
+    return not (states_more(old, new) or have_two_subjects(old, new))
 
 
 def probable(new: Text, olds: Sequence[Text], cosines: Sequence[float | None]) -> list[bool]:
@@ -167,6 +169,13 @@ def probable(new: Text, olds: Sequence[Text], cosines: Sequence[float | None]) -
         Pair(old, "new", margin(similarity, nearest, model.unrelated))
         for old, similarity in zip(texts, row, strict=False)
     ]
-    # What signals no change counts as 0.
-    found = {pair.old: own.change * model.odds(own) for pair, own in signs(pairs, texts)}
-    return [found.get(str(number), 0.0) > PROBABLE for number in range(len(olds))]
+    from vaultmem.dreams.asides import have_two_subjects
+
+    named = {
+        pair.old
+        for pair, own in signs(pairs, texts)
+        if own.change
+        and model.odds(own) > PROBABLE
+        and not have_two_subjects(plain(texts[pair.old].words), plain(new.words))
+    }
+    return [str(number) in named for number in range(len(olds))]
