@@ -78,6 +78,21 @@ def test_a_keyword_search_imports_little(indexed: Path) -> None:
     assert len(modules) <= MOST, (len(modules), sorted(modules))
 
 
+def test_naming_those_who_wrote_a_result_imports_little_more(tmp_path: Path) -> None:
+    (tmp_path / "Clip.md").write_text("---\nsource: https://example.org\n---\na word\n")
+    with Vault(str(tmp_path)) as vault:
+        vault.write("Another word", by="claude")
+        vault.sync()
+    modules = loaded("search", "word", "--format", "json", "--vault", str(tmp_path))
+    assert "vaultmem.pending.record" in modules
+    assert not modules & {
+        "vaultmem.pending.approving",
+        "vaultmem.pending.carrying",
+        "vaultmem.pending.pending",
+    }
+    assert len(modules) <= 146, (len(modules), sorted(modules))
+
+
 @pytest.mark.parametrize("command", ["status", "tasks", "links Home", "sync --no-embed"])
 def test_other_reading_commands_are_light(indexed: Path, command: str) -> None:
     modules = loaded(*command.split(), "--format", "json", "--vault", str(indexed))
