@@ -260,6 +260,14 @@ def test_how_to_do_things_is_told_before_and_after_it_is_filed_and_once(vault: P
         assert told(vault).count(words) == 1
 
 
+def test_a_reminder_is_no_preference(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        opened.remind("use the coupon tomorrow at 9")
+        opened.sync()
+    assert told(vault).count("use the coupon") == 1
+    assert "[PROCEDURAL]" not in told(vault)
+
+
 def test_how_to_do_things_in_a_project_is_told_there_only(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

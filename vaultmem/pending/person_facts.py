@@ -109,7 +109,7 @@ def procedural(memories: Iterable[Note]) -> list[Note]:
 
 
 def _is_preference(memory: Note) -> bool:
-    if memory.category == INBOX or memory.text("project"):
+    if memory.category in (INBOX, REMINDERS) or memory.text("project"):
         return False
     return memory.category == "preferences" or memory.text("memory_type") == "procedural"
 
