@@ -22,6 +22,8 @@ from vaultmem.dreams.changes import (
     without_days,
 )
 from vaultmem.dreams.short_texts import is_unreal
+from vaultmem.recall.newer import likely
+from vaultmem.recall.recall_candidate import Candidate
 
 DAY = 86_400.0
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -131,6 +133,13 @@ def test_the_same_of_somebody_else_is_neither_certain_nor_named(old: str, new: s
         ((_, told),) = signs([Pair("a", "b", 1.0)], texts)
         assert is_certain(99, told, BY_MEANING, one, other) is wanted
         assert probable(texts["b"], [texts["a"], *OLDS], [0.9, *[0.1] * len(OLDS)])[0] is wanted
+        memories = {
+            key: Candidate(key, 1, 1, *text[:1], created=text.created)
+            for key, text in texts.items()
+        }
+        added = likely([Pair("a", "b", 1.0)], memories, BY_MEANING, ())
+        assert bool(added.newer) is wanted
+        assert likely([Pair("a", "b", 1.0)], memories, BY_MEANING, ("b",)).newer, "changes places"
 
 
 def test_what_is_named_in_a_story_is_hardly_ever_still_true(

@@ -146,15 +146,20 @@ def is_turn(text: str) -> bool:
     return CORRECTS.search(text) is not None or _TURN.search(text) is not None
 
 
+def are_apart(old: str, new: str) -> bool:
+    """Whether the two are about two subjects."""
+    from vaultmem.dreams.asides import have_two_subjects  # few pairs are likely
+
+    return have_two_subjects(plain(old), plain(new))
+
+
 def is_certain(odds: float, signs: Signs, model: Model, old: str, new: str) -> bool:
     """Whether a newer text takes the place of an older one about the same subject, which must not state more."""
     if odds <= model.certain or not signs.change:
         return False
-    from vaultmem.dreams.asides import have_two_subjects  # few are certain
-    from vaultmem.dreams.endings import states_more
+    from vaultmem.dreams.endings import states_more  # few are certain
 
-    old, new = plain(old), plain(new)
-    return not (states_more(old, new) or have_two_subjects(old, new))
+    return not (states_more(plain(old), plain(new)) or are_apart(old, new))
 
 
 def probable(new: Text, olds: Sequence[Text], cosines: Sequence[float | None]) -> list[bool]:
@@ -169,13 +174,11 @@ def probable(new: Text, olds: Sequence[Text], cosines: Sequence[float | None]) -
         Pair(old, "new", margin(similarity, nearest, model.unrelated))
         for old, similarity in zip(texts, row, strict=False)
     ]
-    from vaultmem.dreams.asides import have_two_subjects
-
     named = {
         pair.old
         for pair, own in signs(pairs, texts)
         if own.change
         and model.odds(own) > PROBABLE
-        and not have_two_subjects(plain(texts[pair.old].words), plain(new.words))
+        and not are_apart(texts[pair.old].words, new.words)
     }
     return [str(number) in named for number in range(len(olds))]

@@ -119,7 +119,7 @@ def likely(
     pairs: Iterable[Pair], memories: Mapping[str, Candidate], model: Model, answers: Container[str]
 ) -> Found:
     """The pairs of these memories that probably speak of the same. A suspicion is enough for the `answers`, which only
-    change places. What is certainly replaced must not state more than what replaces it."""
+    change places; any other must not be about somebody else."""
     results: dict[str, list[tuple[float, Candidate]]] = {}
     replaced: set[str] = set()
     texts = {key: Text(item.content, item.created) for key, item in memories.items()}
@@ -127,7 +127,9 @@ def likely(
         old, new = memories[pair.old], memories[pair.new]
         odds = model.odds(own)
         least = SUSPECTED if pair.new in answers else LIKELY
-        if odds > least and old.scope == new.scope:
+        if odds <= least or old.scope != new.scope:
+            continue
+        if pair.new in answers or not changes.are_apart(old.content, new.content):
             results.setdefault(pair.old, []).append((odds, new))
             is_certain = changes.is_certain(odds, own, model, old.content, new.content)
             if is_certain and new.trusted:
