@@ -213,6 +213,8 @@ def test_templates_stay_behind_and_are_found_by_name(vault: Path, write: Write) 
         assert {hit.path: "template" in hit.parts for hit in hits} == {
             **dict.fromkeys(notes, False), **dict.fromkeys(templates, True),
         }  # fmt: skip
+        recalled = {one["path"] for one in one.recall("ingredients oven", top_k=20)["memories"]}
+        assert recalled == notes
         write("Own/Oven.md", text)
         best = one.search("day")[0]
         assert best.path == "Own/Day.md"

@@ -61,9 +61,9 @@ MOST_PAGES = 2_000  # cached
 MOST_REPLACED = 20  # length of a chain of replacements
 FOLLOWED = 3  # best answers of which a question about the past finds what they replaced
 FEW_WORDS = 24  # characters
+_BEHIND = {"template", "conflict copy"}  # these say nothing, or nothing else
 AROUND = 4  # lines on either side of a turn: two other turns
 _BY_ID = f"SELECT f.path {NOTES_BELOW} AND instr(n.properties, ?)"
-_TALK = ("session_id", "conversation_id", "role")
 _FROM_ELSEWHERE = lazy(r"!\[\[[^\]\n]*\]\]|!\[\]\([^)\n]*\)|^#+ .*$", re.MULTILINE)
 
 
@@ -107,7 +107,7 @@ class Sources:
         answer = look.searcher.search(ask, texts=False)
         if ask.viewer == look.viewer:  # else they may name words of what is hidden
             look.remarks.extend(remark for remark in answer.remarks if remark not in look.remarks)
-        hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
+        hits = [one for one in answer.results if one.score > 0 and not _BEHIND & one.parts.keys()]
         texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
         # "Where does she live?" has one content word, too.
         is_word = len(in_pairs(answer.words, ask.text)) == 1 == len(criteria.query.split())
@@ -120,8 +120,7 @@ class Sources:
             )
             if candidate is None or candidate.key in result or _is_empty(candidate.content):
                 continue
-            is_near = hit.similarity is not None and hit.similarity >= near
-            is_near = is_near or "words around it" in hit.parts
+            is_near = (hit.similarity or 0.0) >= near or "words around it" in hit.parts
             scored = _score(candidate, hit, is_memory)
             shares = is_near or ((is_word or scored.is_firm) and _shares(forms, hit, text))
             result[candidate.key] = scored._replace(shares=shares, lacks=is_word and not shares)
@@ -397,4 +396,5 @@ def _type_of(fields: Properties, category: str) -> str:
         return "procedural"
     if isinstance(kind, str) and kind in TYPES:
         return kind
-    return "episodic" if any(fields.get(key) for key in _TALK) else "semantic"
+    is_told = any(map(fields.get, ("session_id", "conversation_id", "role")))
+    return "episodic" if is_told else "semantic"
