@@ -74,7 +74,7 @@ def test_items_are_by_day_with_preferences_and_nothing_from_elsewhere(rememberin
     ]
     assert not [one for one in ("web page", "course", "visit us") if one in text]
     asking = told(remembering, 'the -boiler "what is path:it')
-    assert "[SEMANTIC] The boiler is a Vaillant" in asking
+    assert "[SEMANTIC] (2026-11-22) The boiler is a Vaillant" in asking
     assert "roof (" not in asking.partition("<pending>")[0], "a prompt recalls memories alone"
 
 
@@ -200,6 +200,8 @@ def knowing(vault: Path) -> Path:
         opened.write("The user lives in Bristol", category="people")
         opened.write("The user lives in Lisbon now", category="people")
         opened.write("The user speaks Portuguese", category="knowledge", by="codex")
+        opened.write("The answers are too long", category="feedback", by="claude")
+        opened.write("Use tabs, not spaces", category="preferences", by="codex")
         opened.write("Rita is the user's sister", category="people", scope="agent:codex")
         opened.write("The user sees a therapist", category="people", title="private one")
         (note,) = (vault / "vaultmem" / "people").glob("private one*")
@@ -229,16 +231,22 @@ def test_what_holds_about_the_person_and_the_project_of_the_folder_is_told(
     now = "[SEMANTIC] (2026-11-22)"
     both = [f"{now} The user is on a diet", f"{now} The user lives in Lisbon now"]
     speaks, rita = "The user speaks Portuguese", f"{now} Rita is the user's sister"
+    claude, codex = (f"(2026-11-22, by {name}, not approved)" for name in ("claude", "codex"))
+    long = "The answers are too long"
     own = {
-        "claude": [f"[SEMANTIC] (2026-11-22, by codex, not approved) {speaks}"],
-        "codex": [f"{now} {speaks}", rita],
+        "claude": [f"[SEMANTIC] {codex} {speaks}", f"{now} {long}"],
+        "codex": [f"{now} {speaks}", rita, f"[SEMANTIC] {claude} {long}"],
+    }
+    tabs = {
+        "claude": f"[PROCEDURAL] {codex} Use tabs",
+        "codex": "[PROCEDURAL] (2026-11-22) Use tabs",
     }
     for agent in (contextlib.nullcontext(), agent_for(knowing)):
         with agent:
             for harness, facts in own.items():
-                project, *others = facts_told(
-                    text_in(asked(knowing, harness=harness).data, harness)
-                )
+                text = text_in(asked(knowing, harness=harness).data, harness)
+                assert tabs[harness] in text
+                project, *others = facts_told(text)
                 assert project == f"{now} The site is built with Hugo"
                 assert sorted(others) == sorted([*both, *facts])
     monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")

@@ -71,7 +71,8 @@ def test_memories_by_category_the_newest_first(vault: Path, write: Write, ask: A
         "- [[Bert lives in Lyon]] (2026-11-02)\n- [[Anne lives in Porto]] (2026-11-01, by claude)\n\n"
         "## Inbox, not filed yet\n\n- [[Something new]] (2026-11-03)\n\n"
         "## Reminders\n\n"
-        "- [[Call Mum]] (2026-12-25, by claude)\n- [[Water the plants]] (2026-12-04 09:00, every week)\n"
+        "- [[Call Mum]] (reminds on 2026-12-25, by claude)\n"
+        "- [[Water the plants]] (reminds on 2026-12-04 09:00, every week)\n"
     )
     assert not (vault / "vaultmem" / "lessons").exists()
     assert ask("pages") == {"written": False}
@@ -157,9 +158,8 @@ def test_weeks_with_what_was_done_to_which_memory() -> None:
     )
     assert text.partition("knows more.\n")[2] == (
         "\n## Week of 16 November 2026\n\n"
-        "### New\n\n- [[dark Mode]] (by claude)\n\n"
+        "### New\n\n- [[dark Mode]] under preferences (by claude)\n\n"
         "### Changed\n\n- “Tea”: linked with “Dark mode”; tags changed (by dream, you)\n\n"
-        "### Filed\n\n- [[dark Mode]] under preferences (by dream)\n\n"
         "## Week of 9 November 2026\n\n"
         "### Archived\n\n- “Old”: not read for 31 days (by decay)\n"
     )

@@ -211,14 +211,17 @@ def test_a_corrected_memory_is_renamed_unless_something_links_to_it(make: Make, 
     ):
         assert done(vault, "edit", each["id"], words)["path"] == path
         assert done(vault, "read", each["id"])["content"].strip() == words
+    tap = "Yesterday (2026-11-03) we fixed the tap"
+    done(vault, "write", tap, "--title", "Yesterday we fixed the tap")
     listed = said(vault, "list").out
+    assert "Yesterday we fixed the tap\n" in listed
     assert "Where the key is: The key is under the pot" in listed
     assert "Bob has a blue bicycle: Bob has a green bicycle" in listed
     assert "Anne prefers trains and ferries to planes:" not in listed
     synced(vault)
     same = done(vault, "edit", made["id"], "anne prefers trains and ferries to planes!")
     assert same["path"].startswith(now["path"][:-3])
-    for _ in range(4):
+    for _ in range(5):
         done(vault, "undo", "--last")
     assert (vault / made["path"]).exists()
     assert done(vault, "read", made["id"])["content"].strip() == "Anne prefers trains to planes"

@@ -134,6 +134,8 @@ def test_no_grapheme_is_cut_in_half(pieces: list[str]) -> None:
         ("\n\n---\n\n***\n> [!note] Mind the gap!", "Mind the gap"),
         ("see [the docs](https://x.y/z) and ![[pic.png]]", "see the docs and pic.png"),
         ("1. first\n2. second", "first"),
+        ("How to descale the machine: 1. mix citric acid with water 2. run half of it", "How to descale the machine"),
+        ("Heron uses Python 3.12 and uv; run its tests with four processes at once", "Heron uses Python 3.12 and uv"),
         ("- - nested", "nested"),
         ("<b>bold</b> <!-- not --> text", "bold text"),
         ("snake_case and 2 * 3", "snake_case and 2 3"),

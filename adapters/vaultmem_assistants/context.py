@@ -53,11 +53,13 @@ def commands(name: str, vault: str, project: str) -> str:
 
 
 def context(
-    advice: str, result: Mapping[str, list[Row]], recalled: Sequence[str] = (), review: int = 0
+    advice: str, result: Mapping[str, list[Row]], recalled: Sequence[str], review: int, to: Viewer
 ) -> str:
     """The context of a session: pending items, the number of items to review, memories, and advice."""
     rows = result.get("preferences", [])
-    memories = [f"[PROCEDURAL] {_since(row)}{row['text']}{remark(row)}" for row in rows]
+    memories = [
+        f"[PROCEDURAL] {_dated(row['text'], row['known'], row['author'], to)}" for row in rows
+    ]
     memories += [f"[SEMANTIC] {line}" for line in recalled]
     half = (MOST - len(INTRODUCTION) - len(advice) - 64) // 2
     lines = [*_block("memory", memories, half), *_block("pending", _waiting(result, review), half)]
@@ -82,9 +84,12 @@ def holding(listed: Listed, projects: Collection[str], to: Viewer, now: str) -> 
 
 def fact_line(fact: Fact, to: Viewer) -> str:
     """A fact with its day and, unless it is the reader's own, its author, as in a recall."""
-    author = attribution(Origin(fact["author"]), to)
-    marks = ", ".join(filter(None, [fact["day"], author]))
-    return f"({marks}) {fact['text']}" if marks else fact["text"]
+    return _dated(fact["text"], fact["day"], fact["author"], to)
+
+
+def _dated(text: str, day: str, author: str, to: Viewer) -> str:
+    marks = ", ".join(filter(None, [day, attribution(Origin(author), to)]))
+    return f"({marks}) {text}" if marks else text
 
 
 def _block(name: str, lines: list[str], room: int) -> list[str]:
@@ -118,10 +123,6 @@ def _line(row: Row) -> str:
     return f"- {row['id']} {when}{' ' if when else ''}{row['text']}{remark(row)}{place}"
 
 
-def _since(row: Row) -> str:
-    return f"({row['known']}) " if row["known"] else ""
-
-
 # Memories relevant to a session.
 
 MOST_RECALLED = 8
@@ -139,6 +140,7 @@ def recall(vault: Vault, prompt: str, shown_ids: frozenset[str], by: str) -> dic
     from vaultmem.api.rpc import Reader, carry_out
     from vaultmem.memories.item_answers import item_id
     from vaultmem.pending.open_store import open_store
+    from vaultmem.recall.recall_text import entry
     from vaultmem.text.sanitize import one_line
     from vaultmem.text.secrets import redact
 
@@ -157,7 +159,7 @@ def recall(vault: Vault, prompt: str, shown_ids: frozenset[str], by: str) -> dic
     for memory in fresh[:MOST_RECALLED]:
         left -= memory["tokens"]
         if left >= 0:
-            lines[str(memory["id"])] = one_line(redact(memory["content"]).text)
+            lines[str(memory["id"])] = one_line(redact(entry(memory)[1]).text)
     return lines
 
 

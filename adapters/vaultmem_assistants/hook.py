@@ -85,7 +85,7 @@ class _Context:
             except VaultmemError as error:
                 self._problems.append(str(error))
         advice = commands(self._args.harness, folder, self._project(folder))
-        text = context(advice, sections, [*memories.values()], listed.review)
+        text = context(advice, sections, [*memories.values()], listed.review, self._viewer)
         lines = [(row["memory"], row["text"]) for rows in sections.values() for row in rows]
         if ids := [id_ for id_, line in (*lines, *memories.items()) if id_ and line in text]:
             listing.note(paths.state_folder(folder), ids, clock.seconds())

@@ -31,6 +31,7 @@ from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
 from vaultmem.plugins import language
 from vaultmem.progress import current_progress
+from vaultmem.text.times import reminds_on
 from vaultmem.text.values import lazy, plural
 
 CAP = 4000  # characters; the topic of a text shows early
@@ -309,7 +310,7 @@ def _set_times(draft: Draft, memories: Sequence[Memory]) -> None:
             text, since = draft.content(memory), draft.written_at(memory)
             times = times_of(due(text, since, draft.view.now)) if is_plain(text) else {}
             if times and draft.may(memory):
-                draft.set(memory, "its words say when", **times)
+                draft.set(memory, reminds_on(times), **times)
 
 
 def is_plain(text: str) -> bool:

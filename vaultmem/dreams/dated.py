@@ -17,7 +17,7 @@ from vaultmem.memories.access import DREAM
 from vaultmem.memories.draft import Draft, New, is_own
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.plugins import language
-from vaultmem.text.times import stamp
+from vaultmem.text.times import ADDED_DAY, reminds_on, stamp
 from vaultmem.text.titles import free_title, safe_title
 from vaultmem.text.values import lazy
 
@@ -55,7 +55,6 @@ _BULLET = lazy(r"\s*(?:[-*+]|\d+[.)])?\s*(?:\[.\]\s*)?")
 _STOP = lazy(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?]\s+(?=[A-ZÀ-Þ])|[。！？]"
 )
-_DATED = lazy(r"\s?[(（]\d{4}-\d{2}-\d{2}[)）]")
 _LINK = lazy(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 _INHERITED = ("agent", "personality", "project")
 
@@ -79,7 +78,8 @@ def make_reminders(draft: Draft) -> None:
         if not (sentences and _is_all(sentences[0], text)):
             rest.append((memory, text, sentences))
         elif draft.may(memory):
-            draft.set(memory, "its words say when", **times_of(sentences[0].moment))
+            times = times_of(sentences[0].moment)
+            draft.set(memory, reminds_on(times), **times)
     reminders = _reminders(draft)
     for memory, text, sentences in rest:
         _set_end(draft, memory, text)
@@ -170,13 +170,13 @@ def other_time(text: str, before: str, now: datetime) -> Phrase | None:
 
 def _is_all(sentence: _Sentence, text: str) -> bool:
     """Whether the sentence is the whole memory, so that a second one would only repeat it."""
-    words = _BULLET.sub("", _DATED.sub("", text), count=1).strip()
+    words = _BULLET.sub("", ADDED_DAY.sub("", text), count=1).strip()
     return is_plain(text) and sentence.words == words
 
 
 def _sentences(draft: Draft, memory: Memory, text: str) -> Iterator[_Sentence]:
     now, since = draft.view.now, draft.written_at(memory)
-    bare = _DATED.sub("", text)
+    bare = ADDED_DAY.sub("", text)
     # Without the dates that stale_days added.
     text = bare if language().absolute(bare, since) == text else text
     for _ in range(MOST):

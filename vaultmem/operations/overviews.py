@@ -23,7 +23,7 @@ from vaultmem.operations import generated, transcript
 from vaultmem.operations.past import is_by_conversation
 from vaultmem.progress import logger
 from vaultmem.text.sanitize import one_line, quote_text
-from vaultmem.text.times import stamp
+from vaultmem.text.times import reminds_on, stamp
 from vaultmem.text.values import lazy, plural
 from vaultmem.vault import write
 
@@ -106,9 +106,12 @@ def _week(records: set[Record], titles: Mapping[str, str]) -> list[tuple[str, st
     groups: dict[str, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in sorted(records):
         groups[record.action][record.title].append(record)
+    for title in groups[CREATE].keys() & groups[MOVE].keys():  # one line for each new memory
+        groups[CREATE][title] += groups[MOVE].pop(title)
     lines: list[tuple[str, str]] = []
     for action in sorted(groups, key=lambda name: (_ORDER.get(name, len(_ORDER)), name)):
-        by_title = groups[action]
+        if not (by_title := groups[action]):
+            continue
         lines.append((_ACTION, _HEADINGS.get(action) or quote_text(action).capitalize()))
         lines += [
             (_ITEM, _item(by_title[title], titles)) for title in sorted(by_title)[:MOST_OF_A_WEEK]
@@ -122,9 +125,11 @@ def _item(records: Sequence[Record], titles: Mapping[str, str]) -> str:
     title = records[0].title
     living = titles.get(title.lower())
     name = f"[[{living}]]" if living else f"“{_plain(title)}”"
+    moves = [record for record in records if record.action == MOVE]
+    records = [record for record in records if record.action != MOVE] or moves
     by = f" (by {_plain(', '.join(dict.fromkeys(record.by for record in records)))})"
-    if records[0].action == MOVE:
-        places = dict.fromkeys(record.category for record in records if record.category)
+    if moves:
+        places = dict.fromkeys(record.category for record in moves if record.category)
         return f"{name} under {' and '.join(places)}{by}" if places else f"{name}{by}"
     reasons = dict.fromkeys(_SCORES.sub("", record.why) for record in records)
     why = _plain("; ".join(reason for reason in reasons if reason not in _SAYS_NOTHING))
@@ -242,10 +247,10 @@ def _rows(category: str, memories: Sequence[Memory], answers: Answers) -> list[s
         when = stamp(memory.created)[:10]
         if due := memory.text("remind"):  # for a reminder the date of writing is irrelevant
             repeat = memory.text("repeat")
-            due = reminds_at(memory.id, due, repeat, answers).replace("T", " ")[:16]
-            when = f"{due}, {repeat}" if repeat else due
+            due = reminds_at(memory.id, due, repeat, answers)[:16]
+            when = reminds_on({"remind": due, "repeat": repeat})
         by = f", by {author}" if author else ""
-        lines.append(f"[[{memory.title}]] ({one_line(when, _NAME)}{by})")
+        lines.append(f"[[{memory.title}]] ({one_line(when, 2 * _NAME)}{by})")
     if len(memories) > MOST:
         lines.append(f"{len(memories) - MOST:,} older: `vaultmem list --category {category}`")
     return lines

@@ -134,7 +134,8 @@ def _content(root: str, path: str, dialect: str, digest: bytes) -> str:  # noqa:
 # --- Facts for an assistant's start
 
 MOST = 12  # per subject and reader
-OF_PERSON = ("soul", "character", "people", "habits")  # categories that are about the person
+# Categories that are about the person.
+OF_PERSON = ("soul", "character", "people", "habits", "feedback")
 _DOUBLED = 30.0  # days that each doubling of its uses makes a memory newer
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # A day that exists in any zone.
 _FIRST, _LAST = -62_135_000_000.0, 253_402_000_000.0
+ADDED_DAY = lazy(r"\s?[(（]\d{4}-\d{2}-\d{2}[)）]")  # as a dream adds it to a relative day
 
 
 def stamp(seconds: float) -> str:

@@ -33,7 +33,9 @@ _LINK = lazy(r"!?\[([^\[\]\n]{0,300})\]\([^()\n]{0,500}\)")
 _TAG = lazy(r"<!--[^\n]{0,500}?-->|</?[a-zA-Z][^<>\n]{0,300}>")
 _ESCAPED = lazy(r"\\([!-/:-@\[-`{-~])")
 _EMPHASIS = lazy(r"\*+|~~|==|`+|(?<!\w)_+|_+(?!\w)|[ \t]\^[A-Za-z0-9-]+[ \t]*$")
-_SENTENCE_END = lazy(r"(?<=[^\W\d]{3})[.!?](?= )|[!?](?= )|\d\.(?= [^\W\d_])|[。！？；]")
+_SENTENCE_END = lazy(
+    r"(?<=[^\W\d]{3})[.!?](?= )|[!?](?= )|;(?= )|:(?= 1[.)] )|\d\.(?= [^\W\d_])|[。！？；]"
+)
 MORE = "…"  # after a cut within a statement
 _YAML = lazy(r"[\w-]{1,40}:(?:[ \t]|$)|[ \t]+\S|[ \t]*-[ \t]|#|[ \t]*$")
 # A cut title does not end with these.
