@@ -88,8 +88,12 @@ def fact_line(fact: Fact, to: Viewer) -> str:
 
 
 def _dated(text: str, day: str, author: str, to: Viewer) -> str:
-    marks = ", ".join(filter(None, [day, attribution(Origin(author), to)]))
-    return f"({marks}) {text}" if marks else text
+    return _marked(text, day, attribution(Origin(author), to))
+
+
+def _marked(text: str, *marks: str | None) -> str:
+    known = ", ".join(filter(None, marks))
+    return f"({known}) {text}" if known else text
 
 
 def _block(name: str, lines: list[str], room: int) -> list[str]:
@@ -140,9 +144,9 @@ def recall(vault: Vault, prompt: str, shown_ids: frozenset[str], by: str) -> dic
     from vaultmem.api.rpc import Reader, carry_out
     from vaultmem.memories.item_answers import item_id
     from vaultmem.pending.open_store import open_store
-    from vaultmem.recall.recall_text import entry
     from vaultmem.text.sanitize import one_line
     from vaultmem.text.secrets import redact
+    from vaultmem.text.times import local_day
 
     params = {
         "query": " ".join(words), "top_k": MOST_RECALLED + len(shown_ids), "budget": 2 * BUDGET,
@@ -159,7 +163,11 @@ def recall(vault: Vault, prompt: str, shown_ids: frozenset[str], by: str) -> dic
     for memory in fresh[:MOST_RECALLED]:
         left -= memory["tokens"]
         if left >= 0:
-            lines[str(memory["id"])] = one_line(redact(entry(memory)[1]).text)
+            lines[str(memory["id"])] = _marked(
+                one_line(redact(memory["content"]).text),
+                local_day(memory["created_at"]),
+                memory["attribution"],
+            )
     return lines
 
 
