@@ -134,8 +134,7 @@ def _content(root: str, path: str, dialect: str, digest: bytes) -> str:  # noqa:
 # --- Facts for an assistant's start
 
 MOST = 12  # per subject and reader
-# Categories that are about the person.
-OF_PERSON = ("soul", "character", "people", "habits", "feedback")
+OF_PERSON = ("soul", "character", "people", "habits", "feedback")  # categories about the person
 _DOUBLED = 30.0  # days that each doubling of its uses makes a memory newer
 
 
