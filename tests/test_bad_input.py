@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import socket
+import time
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,23 @@ def test_no_such_folder(tmp_path: Path, command: str) -> None:
     assert ended.code == 1
     assert "nowhere does not exist" in one_line(ended)
     assert not ended.out
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "problem"),
+    [("TZ", "UTC+99", "a day from UTC"), ("VAULTMEM_NOW", "9999-12-31T23:00", "the year 9999")],
+)
+def test_a_clock_that_cannot_be_right(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, problem: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv(variable, value)
+        time.tzset()
+        for command in ("recall tea", "write tea", "pending"):
+            ended = on(vault, *command.split(), "--format", "text")
+            assert ended.code == 2
+            assert problem in one_line(ended)
+    time.tzset()
 
 
 def test_whatever_is_no_note(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -> None:

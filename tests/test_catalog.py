@@ -102,12 +102,13 @@ def by_looking_at_all(catalog: Catalog, name: str) -> list[str]:
     """The answer of find_notes(), computed from the names of all notes."""
     wanted = name.strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
     wanted = normalize_text(wanted)
-    folded = wanted.lower()
+    whole, folded = normalize_text(name), wanted.lower()
     low = folded.removesuffix(".md") + ".md"
     rows = catalog.db.execute(
         "SELECT f.path, n.title FROM notes n JOIN files f ON f.id = n.id ORDER BY f.path"
     ).fetchall()
     stages = (
+        [path for path, _ in rows if path == whole],
         [path for path, _ in rows if path in (wanted, wanted + ".md")],
         [path for path, _ in rows if path.lower() == low],
         [path for path, title in rows if folded in (title.lower(), Path(path).stem.lower())],
@@ -120,6 +121,7 @@ def by_looking_at_all(catalog: Catalog, name: str) -> list[str]:
 ODD = [
     "100%_x", "100%", "a_c", "abc", "back\\slash", "Knee", "\u212aNEE", "\u212belvin", "\u0130stanbul", "\u03a3\u0399\u03a3", "straße", "STRASSE",
     "桥", "Plan.md", "dot.ted", "x\u0307y", "ÖÄÜ", "with 'quotes\"", "two  spaces", "Twin",
+    "  blanks", "[[Twin]]", "[[Twin]]|x",
 ]  # fmt: skip
 
 

@@ -222,7 +222,8 @@ def test_what_repeats_waits_for_an_answer(vault: Path, write: Write) -> None:
 
 
 COPIES = ["b/Plan", "a/PLAN", "Plan (1)", "Plan 2", "Plan-ANN-PC",
-          "Plan (conflicted copy 2026-11-21)", "Plan.sync-conflict-20261121-101010-ABCDEFG"]  # fmt: skip
+          "Plan (conflicted copy 2026-11-21)", "Plan.sync-conflict-20261121-101010-ABCDEFG",
+          "Plan_conflict-20261121-101010", "Plan (SFConflict ann@hill.org 2026-11-21-10-10-10)"]  # fmt: skip
 
 
 @pytest.mark.parametrize("mark", ["", "🆔 abc "])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from tests.agent_run import until
 from tests.http_run import Door
@@ -47,7 +48,9 @@ LOOKS: list[dict[str, str]] = [
 def test_every_page_is_accessible(page: Page, door: Door) -> None:
     """In all colours, and on a narrow screen."""
     made = door.ask("write", "me", **FADES).data
-    for name, path in {**PAGES, "memory": f"/memory?id={made['id']}"}.items():
+    long = door.ask("write", "me", content="W" * 200).data["path"]
+    more = {"memory": f"/memory?id={made['id']}", "long": f"/note?path={quote(long)}"}
+    for name, path in {**PAGES, **more}.items():
         page.set_viewport_size({"width": 1280, "height": 720})
         at(page, path)
         page.wait_for_load_state()

@@ -30,6 +30,11 @@ def test_a_form_of_another_page_does_nothing(me: Browser) -> None:
         assert Browser(me.door).enter(sessions.make_link("x"), **headers).status == 403
 
 
+def test_a_note_whose_name_begins_with_a_blank_has_a_page(me: Browser) -> None:
+    (me.door.folder / "home" / "  ropes.md").write_text("Splices and knots.")
+    until(lambda: me.send("GET", "/ui/note?path=++ropes.md").status == 200)
+
+
 BACK = ["//[", "http://[/ui/", "http://evil.example/", "//evil.example/ui/", "/api", "javascript:alert(1)", "\\\\evil",
         "/ui/\r\nX: y"]  # fmt: skip
 

@@ -222,6 +222,7 @@ def _fail(words: list[str], message: str, code: int) -> int:
 
 
 def _run_command(declared: Verb, name: str, words: list[str]) -> int:
+    from vaultmem import now
     from vaultmem.client import is_terminal
     from vaultmem.commands.parsing import asks_for_help, parse, requested_format
     from vaultmem.errors import UsageError, VaultmemError
@@ -241,6 +242,7 @@ def _run_command(declared: Verb, name: str, words: list[str]) -> int:
             and "--batch" not in words
         )
         output = Paged(args.format) if is_paged else Output(args.format)
+        now.check()
         code = _carry_out(declared, args, output)
         sys.stdout.flush()
     except VaultmemError as error:

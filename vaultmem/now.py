@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 NAME = "VAULTMEM_NOW"
+_DAY, _LAST_YEAR = 86_400, 9_000  # of the years after it, a reminder or decay may pass the last one
 _own_zone = os.environ.get("TZ")
 # The setting last read, and its offset from the real clock.
 _offset: tuple[str, float] = ("", 0.0)
@@ -45,6 +46,17 @@ def use_zone(name: str) -> None:
     else:
         os.environ["TZ"] = zone
     time.tzset()
+
+
+def check() -> None:
+    """Raise UsageError for a clock or a time zone with which no local time can be written."""
+    local_time = time.localtime(seconds())
+    if abs(local_time.tm_gmtoff) >= _DAY:
+        raise UsageError(
+            f"the time zone {os.environ.get('TZ')!r} is a day from UTC; set TZ, such as TZ=Europe/Berlin"
+        )
+    if not 1 < local_time.tm_year < _LAST_YEAR:
+        raise UsageError(f"the clock shows the year {local_time.tm_year}; set it right")
 
 
 def is_set() -> bool:

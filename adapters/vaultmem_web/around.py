@@ -18,7 +18,7 @@ from vaultmem_web.views import Page, button, note_link, url, when
 
 async def note(visit: Visit) -> Page:
     """A note and its surroundings: links, mentions, similar notes, and memories derived from it."""
-    t, reader, named = visit.t, visit.reader, visit.text("path")
+    t, reader, named = visit.t, visit.reader, visit.name("path")
     if not _is_here(visit):  # the plugin of another vault, which may have a note of the same name
         return views.trouble(t, t("this page shows the vault {name}", name=reader.folder))
     back, related = await asyncio.gather(
@@ -82,7 +82,7 @@ async def _text(visit: Visit, answer: Record) -> h.Node:
 
 async def mentions(visit: Visit) -> Page:
     """Where other notes name a note without a link. Reads the notes."""
-    path = visit.text("path")
+    path = visit.name("path")
     back = await visit.reader.call("backlinks", note=path, mentions=True)
     places = _places(visit, path, back["mentions"], "path")
     nothing = h.p(".empty")[visit.t("Nothing is there.")]

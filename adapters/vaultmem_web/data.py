@@ -99,7 +99,11 @@ class Visit:
 
     def text(self, name: str) -> str:
         """A field of the query."""
-        return self.query.get(name, [""])[-1].strip()
+        return self.name(name).strip()
+
+    def name(self, name: str) -> str:
+        """A field of the query that names a note, which may begin with a blank."""
+        return self.query.get(name, [""])[-1]
 
     def one_of(self, name: str, known: Collection[str], usual: str = "") -> str:
         """A field of the query that is a choice; the default for any other value."""

@@ -169,7 +169,7 @@ def _result(visit: Visit, query: str, hit: Record) -> h.Element:
 async def why(visit: Visit) -> Page:
     """The explanation of a result, in words."""
     t = visit.t
-    answer = await visit.reader.call("why", query=visit.text("q"), note=visit.text("note"))
+    answer = await visit.reader.call("why", query=visit.text("q"), note=visit.name("note"))
     parts = sorted(answer["parts"].items(), key=lambda part: -abs(part[1]))
     score = answer["score"]
     rank = t("number {rank} of {count}", rank=answer["rank"], count=answer["of"]) if score else ""

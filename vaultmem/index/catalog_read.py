@@ -72,7 +72,7 @@ _SIZES = f"SELECT json_group_array(json_array(w.value, b.size)) FROM {_WANTED}" 
 
 # Two queries of data stored together: six times as fast as returning all names.
 _BY_NAME = """SELECT f.path, n.title FROM (SELECT id FROM notes WHERE title LIKE ?
-    UNION SELECT id FROM files WHERE path LIKE ? OR path IN (?, ?)) w
+    UNION SELECT id FROM files WHERE path LIKE ? OR path IN (?, ?, ?)) w
     CROSS JOIN notes n ON n.id = w.id CROSS JOIN files f ON f.id = w.id ORDER BY f.path"""
 
 _LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, l.choices
@@ -122,13 +122,15 @@ def find_notes(
     catalog: Catalog, name: str, but: frozenset[str], rules: Callable[[], Rulebook]
 ) -> list[str]:
     """The paths that a name may mean: by path, else file name or title, alias, or link; none of `but`."""
-    bare = normalize_text(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
+    whole = normalize_text(name)
+    bare = whole.strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
     folded = bare.lower()
     low = folded.removesuffix(".md") + ".md"
-    exact = (bare, f"{bare}.md")
+    exact = (whole, bare, f"{bare}.md")
     names = (_maybe(folded), f"%{_maybe(low.removesuffix('.md'))}.%", *exact)
     rows = catalog.db.execute(_BY_NAME, names).fetchall()
     stages = (
+        lambda: [path for path, _ in rows if path == whole],  # with a blank or brackets at its ends
         lambda: [path for path, _ in rows if path in exact],
         lambda: [path for path, _ in rows if path.lower() == low],
         lambda: [path for path, title in rows if title.lower() == folded or _stem(path) == folded],

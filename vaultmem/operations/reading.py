@@ -124,7 +124,8 @@ def note(session: Session, params: Arguments) -> JsonObject:
     from vaultmem.notes.frontmatter import Block, locate
     from vaultmem.text.values import without_editor_lines
 
-    path, searcher = params.needed("path"), session.reader.searcher()
+    # It may begin with a blank.
+    path, searcher = str(params.value("path")), session.reader.searcher()
     number = catalog_read.note_ids(searcher.catalog, [path]).get(path) if searcher else None
     data = session.store.bytes_of(path, MOST_OF_NOTE + 1) if number else None
     if searcher is None or number is None or data is None:

@@ -66,6 +66,7 @@ _NOTE_ENDING = lazy(r"(?<=.)\.md$", re.IGNORECASE)
 _DEVICE = lazy(r"(?:CON|PRN|AUX|NUL|(?:COM|LPT)[0-9¹²³]|CON(?:IN|OUT)\$) *(?:\.|$)", re.IGNORECASE)
 _NUMBERED = lazy(r"^(.*\S) \(([1-9][0-9]?)\)$")
 _CONFLICTED = lazy(r"conflicted copy", re.IGNORECASE)
+_STAMPED = lazy(r"[._](?=(?:sync-)?conflict-)")
 _DATE_PART = lazy(
     r"\d{1,8}(?:st|nd|rd|th)?|[wq]\d{1,2}|(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]{0,6}"
     r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?",
@@ -217,7 +218,7 @@ def _unmistaken(title: str) -> str:
     """The title, changed if it could be mistaken for something else."""
     title = _ENDING.sub(" ", _NOTE_ENDING.sub("", title))
     if "conflict" in title.lower():
-        title = _CONFLICTED.sub("conflict copy", title.replace(".sync-", " sync-"))
+        title = _CONFLICTED.sub("conflict copy", _STAMPED.sub(" ", title))
         title = title.replace("(", "").replace(")", "")
     title = _NUMBERED.sub(r"\1 \2", title)  # "Plan (1)" is a copy of "Plan" for every program
     device = _DEVICE.match(title)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-# Plan.sync-conflict-20261121-101500-ABCDEFG.md
-_SYNCTHING = lazy(
-    r"(?P<stem>.+?)\.sync-conflict-[0-9]{8}-[0-9]{6}(?:-[0-9A-Za-z]{1,16})?(?P<ext>\.[^.]*)?"
+# Plan.sync-conflict-20261121-101500-ABCDEFG.md, Plan_conflict-20261121-101500.md
+_STAMPED = lazy(
+    r"(?P<stem>.+?)(?:\.sync-|_)conflict-[0-9]{8}-[0-9]{6}(?:-[0-9A-Za-z]{1,16})?(?P<ext>\.[^.]*)?"
 )
 # Plan (Conflicted copy MacBook 202611211015).md, Plan (Ann's conflicted copy 2026-11-21).md,
 # Plan (Case Conflict 1).md
@@ -36,7 +36,7 @@ _BRACKETS = lazy(
 _STAMP = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{12}")
 # Plan (1), Plan 2, and the words for a conflicted copy in any language: Plan (Copie en conflit de Ann 2026-11-21)
 _NUMBERED = lazy(
-    r"(?P<stem>.*\S)(?: \((?:[1-9][0-9]?|[^()]{1,80} [0-9]{4}-[0-9]{2}-[0-9]{2}(?: [0-9]{1,2})?)\)"
+    r"(?P<stem>.*\S)(?: \((?:[1-9][0-9]?|[^()]{1,80} [0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ -][0-9]{1,2}){0,4})\)"
     r"| (?:[2-9]|[1-9][0-9]))"
 )
 # The name of a computer: ANN-PC, DESKTOP-AB12CD; Ann's MacBook Pro
@@ -155,7 +155,7 @@ def _part(name: str) -> tuple[str, bool] | None:
     """The name of the original, and whether the copy's name has the stamp of a program; None for other names."""
     if len(name) > 255 or "onflict" not in name.lower():
         return None
-    match = _SYNCTHING.fullmatch(name)
+    match = _STAMPED.fullmatch(name)
     if match is not None:
         return match["stem"] + (match["ext"] or ""), True
     match = _BRACKETS.fullmatch(name)
