@@ -91,10 +91,10 @@ def test_a_snooze_is_what_lists_recalls_and_pages_say(bench: Open) -> None:
     recalled = on.ask("recall", query="when do I call the vet?")["memories"]
     assert [each["remind"] for each in recalled if "remind" in each] == ["2026-12-04"]
     assert on.ask("pages") == {"written": True}
-    assert "call the vet]] (2026-12-04)" in on.text("vaultmem/Memory.md")
+    assert "call the vet]] (reminds on 2026-12-04)" in on.text("vaultmem/Memory.md")
     on.answer(vet.id, OPEN)
     on.ask("pages")
-    assert "call the vet]] (2026-11-29 15:00)" in on.text("vaultmem/Memory.md")
+    assert "call the vet]] (reminds on 2026-11-29 15:00)" in on.text("vaultmem/Memory.md")
     assert on.ask("list")["memories"][0]["remind"] == "2026-11-29T15:00"
     on.ask("remind", content="stretch every day at 11:00")
     on.later(3 * 24 * 60)

@@ -20,6 +20,7 @@ from vaultmem.text.titles import (
     MAX_CHARACTERS,
     free_path,
     free_title,
+    repeats,
     safe_title,
     title_of,
 )
@@ -81,6 +82,24 @@ def test_every_title_is_safe_and_stays_as_it_is(title: str) -> None:
     made = safe_title(title)
     assert_safe(made)
     assert safe_title(made) == made
+
+
+@pytest.mark.parametrize(
+    ("title", "content", "wanted"),
+    [
+        ("Met Priya - she takes the model", "Met Priya: she takes the model, from January", False),
+        ("Decision - we chose MySQL, 2026-11-22", "Decision: we chose MySQL", True),
+        ("Today we fixed the tap", "Today (2026-11-03) we fixed the tap", True),
+        ("The tap", "The tap drips", False),
+        ("Water", "", False),
+    ],
+)
+def test_a_title_repeats_what_a_title_of_the_content_says(title: str, content: str, wanted: bool) -> None:  # fmt: skip
+    assert repeats(title, content) == wanted
+
+
+def test_what_follows_a_colon_is_set_off() -> None:
+    assert safe_title("Decision: use http://x.y, at 10:30") == "Decision - use http x.y, at 10-30"
 
 
 @given(TITLES)

@@ -14,6 +14,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import Viewer, names_person, viewer
 from vaultmem.text.sanitize import one_line, without_carriers
 from vaultmem.text.times import local_day, reminds_on
+from vaultmem.text.titles import repeats
 from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
@@ -163,7 +164,8 @@ def fence(text: str) -> str:
 def memory_line(record: JsonObject) -> str:
     """One memory on one line: its title, its words, and its facts."""
     title, text = quote(str(record["title"]), _TITLE), quote(str(record["content"]))
-    head = "" if text.startswith(title.removesuffix("…")) else f"{title}: "
+    begins = text.startswith(title.removesuffix("…"))
+    head = "" if begins or repeats(str(record["title"]), str(record["content"])) else f"{title}: "
     return f"- {head}{text} ({facts(record)})"
 
 

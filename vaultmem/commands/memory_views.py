@@ -20,8 +20,8 @@ from vaultmem.commands.rendering import (
 from vaultmem.errors import UsageError
 from vaultmem.output import Output, json_text, table
 from vaultmem.text.sanitize import one_line
-from vaultmem.text.times import ADDED_DAY, local_day, reminds_on
-from vaultmem.text.titles import safe_title, title_of
+from vaultmem.text.times import local_day, reminds_on
+from vaultmem.text.titles import repeats, title_of
 from vaultmem.text.values import TEXT_PROPERTIES, TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
@@ -123,9 +123,8 @@ def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
 def _title(memory: Answer) -> str:
     """The title, the content if different, the tags, the time of a reminder, and the attribution of unapproved
     words."""
-    says = title_of(ADDED_DAY.sub("", memory["content"]))
-    is_else = not memory["title"].lower().startswith(safe_title(says).lower())
-    title = f"{memory['title']}: {says}" if says and is_else else memory["title"]
+    says = "" if repeats(memory["title"], memory["content"]) else title_of(memory["content"])
+    title = f"{memory['title']}: {says}" if says else memory["title"]
     whose = [f"({memory['attribution']})"] if "attribution" in memory else []
     reminds = [f"({when})"] if (when := reminds_on(memory)) else []
     return " ".join([title, *(f"#{tag}" for tag in memory["tags"]), *reminds, *whose])

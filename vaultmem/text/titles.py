@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from vaultmem.text.sanitize import columns, graphemes, without_invisible
+from vaultmem.text.times import ADDED_DAY
 from vaultmem.text.values import ARCHIVE, CATEGORIES, ENTRIES, GENERATED, SYNC, lazy
 
 UNTITLED = "Untitled"
@@ -37,6 +38,7 @@ _SENTENCE_END = lazy(
     r"(?<=[^\W\d]{3})[.!?](?= )|[!?](?= )|;(?= )|:(?= 1[.)] )|\d\.(?= [^\W\d_])|[。！？；]"
 )
 MORE = "…"  # after a cut within a statement
+_WORD = lazy(r"\w+")
 _YAML = lazy(r"[\w-]{1,40}:(?:[ \t]|$)|[ \t]+\S|[ \t]*-[ \t]|#|[ \t]*$")
 # A cut title does not end with these.
 _FUNCTION_WORD = lazy(
@@ -51,6 +53,7 @@ _TRAILING = " \t.,;:!?…-–—·/\\&+=|(<[{、。，；：！？（「『《�
 # --- File names
 
 _BETWEEN = lazy(r"(?<=\w)[/\\:|](?=\w)")
+_COLON = lazy(r"(?<=\w): +(?=[\w\"'“‘«(])")
 _PARTS = lazy(r"[/\\|<>:]")
 _MARKS = lazy(r"[*?\"#^\[\]]")
 _PERCENT = lazy(r"%(?=[0-9A-Fa-f]{2})|%(?=%)")  # Logseq reads %2F as "/"; %% is a comment
@@ -88,6 +91,15 @@ def title_of(content: str) -> str:
         if any(piece.isalnum() or unicodedata.category(piece) == "So" for piece in title):
             return title
     return ""
+
+
+def repeats(title: str, content: str) -> bool:
+    """Whether a title says what a title taken from the content would, in any spelling and without dates that a dream
+    has added."""
+    own, said = (
+        _WORD.findall(text.lower()) for text in (title, title_of(ADDED_DAY.sub("", content)))
+    )
+    return bool(said) and own[: len(said)] == said
 
 
 def safe_title(title: str) -> str:
@@ -205,7 +217,7 @@ def _trim_ending(cut: str, least: int) -> str:
 @lru_cache(64)  # the next step reads this one's result
 def _step(title: str) -> str:
     title = without_invisible(title[:1_000])
-    title = _PARTS.sub(" ", _BETWEEN.sub("-", title))
+    title = _PARTS.sub(" ", _BETWEEN.sub("-", _COLON.sub(" - ", title)))
     title = _LOWBARS.sub("__", _PERCENT.sub("", _MARKS.sub("", title)))
     title = " ".join(title.split())
     leading = _LEADING.match(title)
