@@ -14,6 +14,7 @@ from tests.index_dump import other_state
 from tests.mounting import mounts, runs_with_mounts
 from tests.vault_sync import git_merge_markers
 from vaultmem.paths import state_folder, vault_id
+from vaultmem.plugins import resolve
 from vaultmem.vault.identity import MARKER, RECORD, follow, shared_name
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
@@ -82,6 +83,36 @@ def test_no_door_writes_while_the_vault_is_away(mounted: Path) -> None:
     mounted_again(mounted, away)
     assert commits(mounted) == before
     assert "Ben" in done(mounted, "list").out
+    done(mounted, "write", "The roof was mended by Anne")
+
+
+@pytest.mark.parametrize(
+    ("words", "step", "is_before"),
+    [
+        (["sync"], "vaultmem.index.sync:first_or_next", False),
+        (["sync", "--rebuild"], "vaultmem.index.sync:rebuilt", False),
+        (["export"], "vaultmem.exchange.export:_line", True),
+        (["backup", "{tmp}/saved"], "vaultmem.operations.backup:_collect", True),
+    ],
+)
+def test_a_vault_that_goes_away_in_the_middle(
+    mounted: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], step: str, is_before: bool
+) -> None:
+    """No folder in its place becomes the vault, and none of its memories counts as deleted."""
+    real, away = resolve(step), list[Path]()
+
+    def swapped(*args: object, **more: object) -> object:
+        result = None if is_before else real(*args, **more)
+        if not away:
+            away.append(unmounted(mounted))
+            (mounted / "vaultmem").mkdir()
+        return real(*args, **more) if is_before else result
+
+    monkeypatch.setattr(step.replace(":", "."), swapped)
+    said = on(mounted, *(word.format(tmp=mounted.parent) for word in words))
+    assert (said.code == 0) != is_before, said
+    assert not (mounted / "vaultmem" / MARKER).exists()
+    mounted_again(mounted, *away)
     done(mounted, "write", "The roof was mended by Anne")
 
 

@@ -28,6 +28,7 @@ from vaultmem.progress import current_progress, report_to
 from vaultmem.text.values import plural
 from vaultmem.vault import identity
 from vaultmem.vault.files import SETTLED_NS
+from vaultmem.vault.walk import identity as folder_identity
 
 log = logging.getLogger("vaultmem.index")
 
@@ -214,7 +215,7 @@ class Reconciler(threading.Thread):
 
     def _whole(self, *, confirmed: bool) -> Report:
         """Compare everything, by the current rules."""
-        started = time.monotonic()
+        started, looked_at = time.monotonic(), folder_identity(self._state.vault)
         self.stage.stage("comparing", 0)
         try:
             with catalog_errors():
@@ -223,14 +224,14 @@ class Reconciler(threading.Thread):
         except DamagedError as error:
             log.error("%s; reading all notes again", error)
             return self._rebuild(confirmed=confirmed)
-        self._after_look(started, confirmed=confirmed)
+        self._after_look(started, looked_at, confirmed=confirmed)
         report = report._replace(seconds=time.monotonic() - started)
         if report.added or report.changed or report.removed:
             log.info("%s", sync.describe_report(report))
         return report
 
     def _rebuild(self, *, confirmed: bool) -> Report:
-        started = time.monotonic()
+        started, looked_at = time.monotonic(), folder_identity(self._state.vault)
         self._close()
         with catalog_errors():
             indexer, report = sync.rebuilt(
@@ -238,18 +239,20 @@ class Reconciler(threading.Thread):
             )
         self._indexer = self._share_with_readers(indexer)
         self._listeners.replaced()
-        self._after_look(started, confirmed=confirmed)
+        self._after_look(started, looked_at, confirmed=confirmed)
         report = report._replace(seconds=time.monotonic() - started)
         log.info("index rebuilt: %s", sync.describe_report(report))
         return report
 
-    def _after_look(self, started: float, *, confirmed: bool) -> None:
+    def _after_look(
+        self, started: float, looked_at: tuple[int, int] | None, *, confirmed: bool
+    ) -> None:
         """Record a successful comparison of everything."""
         self.has_looked, was_vanished = True, self.vanished is not None
         self._guard.end(time.monotonic(), confirmed=confirmed)
         if was_vanished:  # even if no note has changed, what is pending has
             self._listeners.committed(())
-        identity.remember(self._state.vault, self._config.text("memory_folder"))
+        identity.remember(self._state.vault, self._config.text("memory_folder"), looked_at)
         with self._something:
             self._debounce.clear(started)
             self._settle_due = None

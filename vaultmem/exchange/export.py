@@ -29,6 +29,7 @@ from vaultmem.notes import pages
 from vaultmem.paths import make_private
 from vaultmem.text.times import seconds
 from vaultmem.text.values import remembers_last
+from vaultmem.vault import identity
 from vaultmem.vault.files import decode
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def export(session: Session, params: Arguments) -> Page:
         try:
             lines.append(_line(session, entry, shape))
         except (NoteNotFoundError, OSError):  # just deleted by a person
+            identity.check(session.store.vault)
             continue
         size += len(lines[-1])
         if size > PAGE:

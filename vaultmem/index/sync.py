@@ -20,6 +20,7 @@ from vaultmem.notes.dialects import Rulebook, open_rulebook
 from vaultmem.progress import Silent, report_to
 from vaultmem.text.values import OnError
 from vaultmem.vault import identity
+from vaultmem.vault.walk import identity as folder_identity
 from vaultmem.vault.walk import walk
 
 
@@ -64,6 +65,7 @@ def changes(folder: str, config: Config) -> Report:
 
 @catalog_errors()
 def _sync_locked(state: State, config: Config, *, rebuild: bool, confirmed: bool) -> Report:
+    looked_at = folder_identity(state.vault)
     if rebuild:
         indexer, report = rebuilt(state, config, confirmed=confirmed)
         indexer.close()
@@ -71,7 +73,7 @@ def _sync_locked(state: State, config: Config, *, rebuild: bool, confirmed: bool
         state.sweep()
         with open_indexer(state, config) as indexer:
             report = first_or_next(state, indexer, confirmed=confirmed)
-    identity.remember(state.vault, config.text("memory_folder"))
+    identity.remember(state.vault, config.text("memory_folder"), looked_at)
     return report
 
 

@@ -69,6 +69,7 @@ def create(vault: str, memory_folder: str, target: str, *, dry_run: bool = False
     parent = os.path.dirname(target)
     with _as_state_error(target), _scratch(None if dry_run else parent) as scratch:
         _collect(state, f"{vault}/{memory_folder}", scratch)
+        identity.check(vault)
         made = Backup(
             target, vault, identity.id_in(vault, f"{memory_folder}/{MARKER}"), now.seconds(), _hashes(scratch)
         )  # fmt: skip

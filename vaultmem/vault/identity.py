@@ -127,10 +127,11 @@ def _path_of(state: str) -> str:
     return str(read_json(f"{state}/{MANIFEST}").get("vault", ""))
 
 
-def remember(vault: str, memory_folder: str) -> None:
-    """Record the current folder as the vault, and write the marker into its memory folder, if there is one."""
+def remember(vault: str, memory_folder: str, looked_at: tuple[int, int] | None = None) -> None:
+    """Record the current folder as the vault, and write the marker into its memory folder, if there is one. Another
+    one may have taken the place of the folder that was looked at."""
     now = identity(vault)
-    if now is None:
+    if now is None or now != (looked_at or now):
         return
     marker = f"{memory_folder}/{MARKER}"
     ids = id_in(vault, marker)
