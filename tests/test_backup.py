@@ -101,6 +101,23 @@ def test_a_damaged_backup_is_refused(lived: Path, tmp_path: Path) -> None:
     assert tree_hash(Path(paths.state_folder(str(lived)))) == state
 
 
+@pytest.mark.parametrize("folder", ["vault", "shared", "vault/sync"])
+def test_no_folder_of_a_backup_leads_out_of_it(lived: Path, tmp_path: Path, folder: str) -> None:
+    """Else the files of another folder would come into the vault, from where they are synced."""
+    saved, outside = back_up(lived, tmp_path / "saved"), tmp_path / "outside"
+    fill(outside, {"id_rsa": "secret", "config.yaml": "notify: {method: none}\n"})
+    shutil.rmtree(saved / folder, ignore_errors=True)
+    (saved / folder).symlink_to(outside)
+    manifest = saved / backup.MANIFEST
+    files = json.loads(manifest.read_text())["files"]
+    kept = {name: value for name, value in files.items() if not name.startswith(f"{folder}/")}
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "files": kept}))
+    ended = on(lived, "backup", str(saved), "--restore")
+    assert not list(lived.rglob("id_rsa"))
+    assert not os.path.exists(paths.config_file())
+    assert (ended.code, str(saved) in one_line(ended)) == (1, True)
+
+
 def test_a_backup_that_somebody_else_made_runs_nothing(lived: Path, tmp_path: Path) -> None:
     """A repository in it would be taken for ours, and Git runs commands that a repository's settings name."""
     saved, ran_it = back_up(lived, tmp_path / "saved"), tmp_path / "ran"

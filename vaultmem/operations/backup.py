@@ -290,9 +290,10 @@ def _as_state_error(place: str) -> Iterator[None]:
 def _hashes(folder: str) -> dict[str, str]:
     """The hashes of a backup's files. Raises OSError for a link, which would lead elsewhere; waits for no pipe."""
     hashes = {}
-    for place, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(place, name)
+    for place, folders, names in os.walk(folder):
+        for path in (os.path.join(place, name) for name in (*names, *folders)):
+            if os.path.isdir(path) and not os.path.islink(path):
+                continue
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
             with open(os.open(path, flags), "rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
