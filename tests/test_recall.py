@@ -144,13 +144,13 @@ def test_the_state_of_an_outline_is_not_told(vault: Path, opened: Vault, write: 
         "pages/Boat.md",
         "- The boat lies in Whitby harbour\n  id:: 6734b1a0-3f52-4c1e-9d27-0a5b8c11e204\n  collapsed:: true\n"
         "  :LOGBOOK:\n  CLOCK: [2026-11-20 Fri 10:00:00]\n  :END:\n"
-        "\t- created-at:: 1609237391135\n\t  Its mast is oak, berth:: 14\n\t  berth:: 14\n",
+        "\t- created_at:: 1609237391135\n\t  card-repeats:: 3\n\t  hl-color:: red\n\t  Its mast is oak, berth:: 14\n\t  berth:: 14\n",
     )
     synced(vault)
     (told,) = opened.recall("where does the boat lie?")["memories"]
     (shown,) = opened.search("whitby harbour")
     for text in (told["content"], shown.snippet):
-        assert not re.search("id::|collapsed|created|CLOCK|:END:", text)
+        assert not re.search("id::|collapsed|created|card|color|CLOCK|:END:", text)
         assert "oak, berth:: 14" in text
         assert len(re.findall("berth:: 14", text)) == 2
     write(

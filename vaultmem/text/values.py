@@ -56,7 +56,8 @@ TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 # The id of an outline's block, and a line in which its editor keeps the block's state.
 BLOCK_ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 EDITOR_LINE = (
-    r"^[ \t]*(?:(?:[-*][ \t]+)?(?:collapsed|id|heading|background-color|created-at|updated-at|logseq\.[\w.-]+)::"
+    r"^[ \t]*(?:(?:[-*][ \t]+)?(?:collapsed|id|heading|background[-_]color|(?:created|updated)[-_]at|ls[-_]type"
+    r"|card-(?:last-\w+|next-schedule|repeats|ease-factor)|hl-(?:color|type|stamp)|logseq\.[\w.-]+)::"
     r"|:(?:PROPERTIES|END|collapsed|id):(?=[ \t]|$)"  # in Org
     r"|:LOGBOOK:[ \t]*\n(?>(?:(?![ \t]*(?:-[ \t]|:(?:END|LOGBOOK):))[^\n]*\n)*)[ \t]*:END:)[^\n]*(?:\n|\Z)"
 )
