@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import compress, pairwise
 
+from vaultmem.adapter import Properties
 from vaultmem.index.keyword import tokenize
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import Origin
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER
-from vaultmem.memories.model import DEFAULT_SCOPE, recency
+from vaultmem.memories.model import DEFAULT_SCOPE, TYPES, recency
 from vaultmem.plugins import language
 from vaultmem.recall.criteria import Criteria, day_of
 from vaultmem.search.rank import is_character
@@ -370,3 +371,14 @@ def with_confidence(candidates: Iterable[Candidate]) -> list[Candidate]:
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
     """By score; ties by place, so that the same question has the same answer."""
     return sorted(candidates, key=lambda item: (-item.score, item.path, item.line))
+
+
+def type_of(fields: Properties, category: str) -> str:
+    """The memory type of a memory with these properties, guessed if it has none."""
+    kind = fields.get("memory_type")
+    if category == "preferences":  # whatever its type when it was written
+        return "procedural"
+    if isinstance(kind, str) and kind in TYPES:
+        return kind
+    is_told = any(map(fields.get, ("session_id", "conversation_id", "role")))
+    return "episodic" if is_told else "semantic"

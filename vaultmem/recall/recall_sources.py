@@ -24,7 +24,7 @@ from vaultmem.memories.conversation import (
     scope_of,
 )
 from vaultmem.memories.item_answers import content_id, is_approved, origin_at, reminds_at
-from vaultmem.memories.model import TYPES, provisional
+from vaultmem.memories.model import provisional
 from vaultmem.notes.places import (
     ARCHIVE,
     ARCHIVED_NOTES,
@@ -44,6 +44,7 @@ from vaultmem.recall.recall_candidate import (
     Candidate,
     in_pairs,
     reason,
+    type_of,
 )
 from vaultmem.search import cache
 from vaultmem.search.query import Ask, Hit, parse, plain
@@ -255,7 +256,16 @@ class Sources:
 
     def _memory(self, look: Look, path: str, text: str) -> Candidate | None:
         read = self._page(path, text) if text else None
-        return None if read is None else self._now(look, read)
+        is_memory = read and not self._is_left(look, read.candidate)
+        return self._now(look, read) if read and is_memory else None
+
+    def _is_left(self, look: Look, copy: Candidate) -> bool:
+        """Whether a memory that went to the archive left it behind, as "Tea 2.md", for a dream to put away."""
+        homes = (f"{self.folder}/{ARCHIVE}/{copy.title.rpartition(mark)[0]}.md" for mark in " -")
+        there = [home for home in homes if os.path.exists(f"{self.vault}/{home}")]
+        texts = look.searcher.texts.read(there) if there else {}
+        reads = (self._page(path, text) for path, text in texts.items() if text)
+        return any(read and read.candidate[3:5] == (copy.content, copy.id) for read in reads)
 
     def _parse(self, path: str, text: str) -> _Read | None:
         from vaultmem.notes import pages  # not needed if no memory answers
@@ -273,7 +283,7 @@ class Sources:
             path, line, line + whole.count("\n"), content,
             id=str(fields.get("id") or provisional(path)),
             title=file_name(path),
-            memory_type=_type_of(fields, category),
+            memory_type=type_of(fields, category),
             category=category,
             scope=access.scope_of(fields, memory=True),
             created=self._mtime(path) if created is None else created,
@@ -388,13 +398,3 @@ def _entry(read: _Read, inner: str, fields: Properties) -> _Read | None:
         scope=scope, origin=origin, role=role, turn=role != MEMORY, memory_type=kind
     )
     return read._replace(candidate=parsed)
-
-
-def _type_of(fields: Properties, category: str) -> str:
-    kind = fields.get("memory_type")
-    if category == "preferences":  # whatever its type when it was written
-        return "procedural"
-    if isinstance(kind, str) and kind in TYPES:
-        return kind
-    is_told = any(map(fields.get, ("session_id", "conversation_id", "role")))
-    return "episodic" if is_told else "semantic"
