@@ -214,6 +214,18 @@ def test_a_copy_without_the_marker_is_believed_when_its_notes_are_there(mounted:
     assert len(list(mounted.glob(f"*/{MARKER}"))) == 1
 
 
+def test_another_vault_with_the_same_daily_notes_is_not_believed(mounted: Path) -> None:
+    away = unmounted(mounted)
+    shutil.rmtree(mounted)
+    shutil.copytree(away, mounted)
+    (marker,) = mounted.glob(f"*/{MARKER}")
+    marker.write_text(f"{32 * 'a'}\n")
+    for words in (["sync"], ["sync", "--rebuild"], ["write", "The roof was mended"]):
+        assert "not the folder that was the vault" in on(mounted, *words).err, words
+    done(mounted, "sync", "--confirm-removals")
+    done(mounted, "write", "The roof was mended by Anne")
+
+
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
 def test_a_marker_must_be_a_plain_file(vault: Path, tmp_path: Path, kind: str) -> None:
     """A fifo is not waited for, and nothing is read through a link that leads out of the vault."""

@@ -213,10 +213,10 @@ def missed_twice(look: Callable[[], Diff]) -> Diff:
 
 
 def check_vanished(folder: str, diff: Diff) -> None:
-    """Refuse a folder that lost most of its files, or is another folder with fewer than half of them: an unmounted
-    drive must not empty the index."""
+    """Refuse a folder that lost most of its files, or is another folder with fewer than half of them or another
+    marker: an unmounted drive must not empty the index, and two vaults may have the same daily notes."""
     total = len(diff.known) + len(diff.gone)
-    if 2 * len(diff.known) <= total:
+    if 2 * len(diff.known) <= total or identity.has_other_marker(folder):
         identity.check(folder)
     if diff.gone:
         refuse_if_lost(folder, len(lost(diff)), total, empty=not diff.known and not diff.put)
@@ -225,7 +225,7 @@ def check_vanished(folder: str, diff: Diff) -> None:
 def check_rebuild(folder: str, rules: Rulebook, indexed: int) -> None:
     """The same check before a rebuild; `indexed` is how many notes the old index had."""
     count = sum(rules.kind(entry.path) == "note" for entry in walk(folder, []))
-    if 2 * count <= indexed:
+    if 2 * count <= indexed or identity.has_other_marker(folder):
         identity.check(folder)
     refuse_if_lost(folder, indexed - count, indexed, empty=not count)
 

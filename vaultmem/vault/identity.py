@@ -54,6 +54,13 @@ def check(vault: str) -> None:
     )
 
 
+def has_other_marker(vault: str) -> bool:
+    """Whether the marker of another vault is where that of the known vault was."""
+    known = _read_marker(vault)
+    there = id_in(vault, known.marker) if known and known.id else ""
+    return known is not None and bool(there) and not is_same(known.id, there)
+
+
 def follow(vault: str) -> str:
     """Move the state along when a vault's folder was renamed: it has no state at its new path and is gone from the
     old one, which is returned. Copy the state when the folder was copied to another place and is gone from the old one,
