@@ -71,7 +71,7 @@ def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:
     assert out[3].startswith("---\n")
     assert "agent: claude" in out[3]
     assert out[3].endswith(demo.FACT)
-    assert re.search(r"^- \[ \] call Marek .*\(\w{3} \d{4}-\d\d-\d\d 09:00\)", out[5])
+    assert re.search(r"^- \[ \] \[\[call Marek .*\(\w{3} \d{4}-\d\d-\d\d 09:00\)", out[5])
     assert f"replaces {demo.FACT}" in out[6]
     assert "undone: " in out[7]
     assert demo.FACT in out[8]

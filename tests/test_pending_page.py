@@ -29,7 +29,14 @@ HOSTILE_TEXTS = [note["text"] for note in HOSTILE["notes"]]
 LOGSEQ = LogseqRules(Settings(triple_lowbar=True))
 ITEMS = [
     Item("vm-aaaaaa", "overdue", "call Anne", "2026-11-20", "People/Anne.md:3", "Anne"),
-    Item("vm-bbbbbb", "today", "water plants", "2026-11-22T09:00", repeat="every week"),
+    Item(
+        "vm-bbbbbb",
+        "today",
+        "water plants",
+        "2026-11-22T09:00",
+        title="water plants",
+        repeat="every week",
+    ),
     Item("vm-cccccc", "soon", "pay the bill", "2026-11-25", title="A]] odd"),
     Item("vm-dddddd", "review", "is this so?"),
     Item("vm-eeeeee", "preferences", "Anne likes short mails"),
@@ -46,7 +53,7 @@ Tick what is done. `[-]` in the box drops an item, and `[>] until friday` puts i
 
 ## Today
 
-- [ ] water plants (Sun 2026-11-22 09:00, every week) ^vm-bbbbbb
+- [ ] [[water plants]] (Sun 2026-11-22 09:00, every week) ^vm-bbbbbb
 
 ## Next 7 days
 
@@ -72,7 +79,7 @@ generated:: vaultmem
 
 - Mark what is done as DONE. CANCELED drops an item, and LATER with “until friday” puts it off.
 - ## Today
-\t- TODO water plants (Sun 2026-11-22 09:00, every week)
+\t- TODO [[water plants]] (Sun 2026-11-22 09:00, every week)
 \t  vm-id:: vm-bbbbbb
 - ## Next 7 days
 \t- TODO pay the bill (Wed 2026-11-25) (A⟧ odd)

@@ -122,6 +122,17 @@ def test_a_daily_notes_own_name_is_no_day_to_snooze_until(place: str, style: str
 
 
 @pytest.mark.parametrize("style", STYLES)
+def test_a_title_that_is_the_text_stands_once_and_is_no_day_either(style: str) -> None:
+    name, text = IDS[1], "keep the paper until friday"
+    item = Item(name, "soon", text, "2026-11-25T09:00", title=text)
+    page = render([item], style).replace("[ ]", "[>]").replace("TODO", "LATER")
+    assert page.count(text) == page.count(f"[[{text}]]") == 1
+    for words, until in {"": None, " until saturday": "2026-11-28"}.items():
+        changed = page.replace("]]", f"]]{words}", 1)
+        assert merged(changed, [item], style)[1] == {name: Ack("snoozed", until)}
+
+
+@pytest.mark.parametrize("style", STYLES)
 def test_a_snooze_until_no_day_stays_and_becomes_a_question(style: str) -> None:
     page = render(ITEMS[:1], style).replace("[ ]", "[>]").replace("TODO", "LATER")
     page = page.replace("[[Anne]]", "[[Anne]] until someday")

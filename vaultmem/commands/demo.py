@@ -58,7 +58,7 @@ STORY = [
     Step("Ask to be reminded …",
          ["vaultmem", "remind", "call Marek about the roof tomorrow at 9am"], "reminds on .*09:00"),
     Step("… and tick it in any editor: pending.md has it, with all that is due.",
-         ["grep", "Marek", "vaultmem/pending.md"], "- \\[ \\] call Marek", follows=True),
+         ["grep", "Marek", "vaultmem/pending.md"], "- \\[ \\] \\[\\[call Marek", follows=True),
     Step("An assistant gets something wrong …",
          ["vaultmem", "write", "--by", "codex", "--category", "people", MISTAKE], "replaces"),
     Step("… and you take it back, to the byte.", ["vaultmem", "undo", "--last"], "undone"),

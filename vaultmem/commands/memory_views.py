@@ -329,10 +329,10 @@ def _show_unresolved(rows: list[UnresolvedLink], output: Output) -> None:
         owners = links[0].alias_of
         hint = f"  (an alias of {', '.join(owners)})" if owners else ""
         output.line(f"{output.paint(links[0].name, 'bold')}{hint}")
-        for link in links[:MOST_PLACES]:
-            place = output.place(link.source, link.line, room=output.room(4), style="dim")
-            output.line(f"    {place}")
-        if len(links) > MOST_PLACES:
-            output.line(output.paint(f"    and {len(links) - MOST_PLACES} more", "dim"))
+        places = list(dict.fromkeys((link.source, link.line) for link in links))
+        for place in places[:MOST_PLACES]:
+            output.line(f"    {output.place(*place, room=output.room(4), style='dim')}")
+        if len(places) > MOST_PLACES:
+            output.line(output.paint(f"    and {len(places) - MOST_PLACES} more", "dim"))
     if tags:
         show_words("tags without a page: ", " ".join(f"#{tag}" for tag in sorted(tags)), output)

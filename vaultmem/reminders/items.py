@@ -335,7 +335,10 @@ def own_words(item: Item) -> list[str]:
     when = " ".join(part for part in (weekday, day, clock) if part)
     by = f"by {one_line(item.author, _SHORT)}" if item.author else ""
     details = ", ".join(part for part in (when, one_line(item.repeat or "", _SHORT), by) if part)
-    parts = (display_text(item), f"({details})" if details else "", _link(item.title))
+    text, link = display_text(item), _link(item.title)
+    if link == f"[[{text}]]":  # the title is the text
+        text, link = link, ""
+    parts = (text, f"({details})" if details else "", link)
     return [part for part in parts if part]
 
 
