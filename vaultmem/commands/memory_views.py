@@ -330,8 +330,8 @@ def _show_unresolved(rows: list[UnresolvedLink], output: Output) -> None:
         hint = f"  (an alias of {', '.join(owners)})" if owners else ""
         output.line(f"{output.paint(links[0].name, 'bold')}{hint}")
         places = list(dict.fromkeys((link.source, link.line) for link in links))
-        for place in places[:MOST_PLACES]:
-            output.line(f"    {output.place(*place, room=output.room(4), style='dim')}")
+        for where in places[:MOST_PLACES]:
+            output.line(f"    {output.place(*where, room=output.room(4), style='dim')}")
         if len(places) > MOST_PLACES:
             output.line(output.paint(f"    and {len(places) - MOST_PLACES} more", "dim"))
     if tags:
