@@ -107,6 +107,8 @@ def test_the_day_that_a_dream_adds_is_no_word_in_common() -> None:
     ("Wir könnten umziehen", True),
     ("Wir ziehen jetzt um, auch wenn es teuer würde", False),
     ("The church is full", False),
+    ("I almost cancelled the cleaner", True),
+    ("Almost finished now with the move, we live in Bonn", False),
 ])  # fmt: skip
 def test_what_only_might_be_or_was_is_no_change(text: str, unreal: bool) -> None:
     assert is_unreal(text) is unreal

@@ -140,7 +140,8 @@ def test_only_whole_words_for_days_are_left_out() -> None:
 def test_what_is_about_what_was_so_before() -> None:
     for text in (
         "where did I live before Porto?", "who was my last dentist", "my previous job", "where did we live before?",
-        "wo habe ich früher gewohnt", "我以前住在哪里", "以前的老师是谁",
+        "wo habe ich früher gewohnt", "我以前住在哪里", "以前的老师是谁", "what had we booked originally", "原来的电话是多少",
+        "wie hieß das Haus ursprünglich",
     ):  # fmt: skip
         assert asks_before(text), text
     for text in (

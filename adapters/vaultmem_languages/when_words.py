@@ -1,5 +1,4 @@
-"""Words for days and numbers in English, Chinese and Japanese: normalizing widths and scripts, days in questions,
-numbers and names."""
+"""Words for days, numbers and names in English, Chinese and Japanese, in any width and script; days in questions."""
 
 from __future__ import annotations
 
@@ -98,11 +97,12 @@ _LATEST = (
     r"|\bletzte[sn]? mal\b|上次|上一次|最近一次|最后一次"
 )
 _FORMER = (
-    r"\b(?:previous(?:ly)?|former(?:ly)?|used to|back then|at that time|in the past|früher\w*|ehemalig\w*|damals"
-    r"|(?:my|our|his|her|their|user['’]?s?) (?:old|ex)|(?:mein|unser)\w* (?:alte|vorherig)\w*)\b"
+    r"\b(?:previous(?:ly)?|former(?:ly)?|originally|at first|used to|back then|at that time|in the past|damals"
+    r"|(?:früher|ehemalig|ursprünglich|(?:mein|unser)\w* (?:alte|vorherig))\w*"
+    r"|(?:my|our|his|her|their|user['’]?s?) (?:old|ex))\b"
     r"|\b(?:did|was|were|had)\b.{0,100}\b(?:before(?=\W*$| (?:that|then)\b| (?-i:[A-Z]))"
     r"|(?:my|our|his|her|their|['’]s) last\b)"
-    r"|^(?:我们?|[他她])?(?:以前|之前|从前)|(?:以前|之前)的|前任|曾经|当时|那时|上一[份个任]"
+    r"|^(?:我们?|[他她])?(?:以前|之前|从前)|(?:以前|之前)的|前任|曾经|当时|那时|上一[份个任]|原来的|最初|起初"
 )
 _SIGNS_OF_DAYS = ("年", "月", *sorted({name[:3] for name in MONTHS}))
 

@@ -55,7 +55,7 @@ class Model(NamedTuple):
         return self.bias + math.fsum(map(mul, self.weights, signs))
 
 
-BY_MEANING = Model(0.3, 1.0, -6.3, Signs(13.2, 1.4, 2.7, 0.7, -4.8))
+BY_MEANING = Model(0.3, 2.5, -6.3, Signs(13.2, 1.4, 2.7, 0.7, -4.8))
 BY_WORDS = Model(0.1, math.inf, -7.2, Signs(12.5, 1.9, 2.7, 0.6, -5.6))
 PROBABLE = 0.0  # log odds above which what signals a change is named when it is written
 

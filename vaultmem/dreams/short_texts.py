@@ -223,9 +223,11 @@ def tokens_of(text: str, whole: str = "") -> list[Token]:
 
 @lru_cache(16_384)
 def _token(word: str, *, may_be_name: bool) -> Token | None:
-    plain = word.lower().removesuffix("'s").removesuffix("’s")
+    plain = word.lower().replace("’", "'").removesuffix("'s")
     return (
-        None if plain in words("stop") else Token(stem(plain), _kind(word, may_be_name=may_be_name))
+        None
+        if plain.partition("'")[0] in words("stop")
+        else Token(stem(plain), _kind(word, may_be_name=may_be_name))
     )
 
 
