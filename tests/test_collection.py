@@ -155,6 +155,10 @@ def test_a_copy_does_not_outlive_its_memory(folder: Folder) -> None:
     copies = ["vaultmem/people/Tea 2.md", stamped]
     assert folder.known.copies() == [(copy, "vaultmem/archive/Tea.md") for copy in copies]
     assert [copy.path for copy, _ in folder.known.spare_copies()] == copies[:1]
+    folder.put("vaultmem/people/Tea 3.md", b"sch\xf6n")  # unreadable, where an archived one was
+    folder.memory("vaultmem/archive/Tea 3.md", TWO, category="people")
+    folder.memory("vaultmem/people/Tea.md", TWO[:-1] + "3", category="people")
+    assert folder.ids().keys() == {"people/Tea.md"}
 
 
 @pytest.mark.parametrize(

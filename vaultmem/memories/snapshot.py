@@ -94,11 +94,10 @@ class Snapshot:
             copy: self._spelling(original) or (left[original].path if original in left else None)
             for copy, original in conflicts(places).items()
         }
-        every = {**left, **memories}
-        for copy, original in possible_copies(Places(every)):
-            if copy in self._files and original not in results:
-                of = every[original]
-                results |= {copy: of.path} if _is_copy(memories[copy], of) else {}
+        for copy, original in possible_copies(Places({**left, **memories})):
+            if copy in memories and original not in results:
+                two = filter(None, (left.get(original), memories.get(original)))
+                results |= {copy: of.path for of in two if _is_copy(memories[copy], of)}
         return results
 
     @cached_property
