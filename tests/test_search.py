@@ -141,6 +141,18 @@ def test_front_matter_is_shown_in_a_line_and_all_else_as_it_is(text: str) -> Non
     assert readable(text, {}) == text
 
 
+def test_lines_of_a_note_that_look_like_its_front_matter_are_shown_as_they_are(
+    vault: Vault,
+) -> None:
+    text = "---\nstatus: playing\n---\nstatus: no juggler plays\n"
+    Path(vault.path, "Circus.md").write_text(text)
+    vault.sync()
+    shown = [one.snippet for one in vault.search('"no juggler"')]
+    recalled = [one["content"] for one in vault.recall("does no juggler play?")["memories"]]
+    assert shown == ["status: no juggler plays"]
+    assert any("no juggler plays" in one for one in recalled)
+
+
 def test_properties_that_are_many_or_unreadable_are_found_in_small_blocks(vault: Vault) -> None:
     lines = "".join(f"key{number}: value of number {number}\n" for number in range(400))
     Path(vault.path, "Many.md").write_text(f"---\n{lines}animal: giraffe\n---\nText.\n")

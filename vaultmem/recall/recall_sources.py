@@ -50,7 +50,7 @@ from vaultmem.search import cache
 from vaultmem.search.query import Ask, Hit, parse, plain
 from vaultmem.search.rank import content_words
 from vaultmem.search.search import Searcher
-from vaultmem.search.snippet import Marker, cut_lines, readable
+from vaultmem.search.snippet import Marker, cut_lines, is_front, readable
 from vaultmem.text.times import day_start, seconds
 from vaultmem.text.values import lazy, without_editor_lines
 
@@ -264,8 +264,9 @@ class Sources:
         homes = (f"{self.folder}/{ARCHIVE}/{copy.title.rpartition(mark)[0]}.md" for mark in " -")
         there = [home for home in homes if os.path.exists(f"{self.vault}/{home}")]
         texts = look.searcher.texts.read(there) if there else {}
-        reads = (self._page(path, text) for path, text in texts.items() if text)
-        return any(read and read.candidate[3:5] == (copy.content, copy.id) for read in reads)
+        reads = filter(None, (self._page(path, text) for path, text in texts.items() if text))
+        left = (read.candidate for read in reads)
+        return any((one.id, one.content) == (copy.id, copy.content) for one in left)
 
     def _parse(self, path: str, text: str) -> _Read | None:
         from vaultmem.notes import pages  # not needed if no memory answers
@@ -329,19 +330,18 @@ class Sources:
         fields = with_our_keys(place.properties)
         day = day_start(place.day) if place.day else None
         now = access.marks(text)  # perhaps only since the last sync
+        is_in_folder = place.path.startswith(f"{self.folder}/")
         origin = origin_at(place.path, place.properties, self.folder)
         if origin.outside and is_approved(content_id(text), look.answers()):
             origin = access.Origin()
-        content = readable(cut_lines(text, place.line, place.end_line), place.properties)
+        front = place.properties if is_front(text, place.line) else {}
+        content = readable(cut_lines(text, place.line, place.end_line), front)
         content = look.searcher.with_references(content, look.viewer)
         return Candidate(
             place.path, place.line, place.end_line, content,
             title=place.title,
             memory_type="episodic" if place.day else "semantic",
-            scope=access.scope_of(
-                {**fields, **now},
-                memory=place.path.startswith(f"{self.folder}/"),
-            ),
+            scope=access.scope_of({**fields, **now}, memory=is_in_folder),
             created=self._mtime(place.path) if day is None else day,
             private=is_private(fields) or is_private(now),
             origin=origin,

@@ -349,10 +349,12 @@ class Searcher:
         ranges = catalog_read.line_ranges(self.catalog, others)
         marker = snippet.Marker(result.forms, tokenize)
         for block, hit in hits:
-            content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
+            text = texts[hit.raw or hit.path]
+            content = cut_lines(text, hit.line, hit.end_line)
             content = self.with_references(content, viewer)
-            shown = marker.snippet(snippet.readable(content, hit.properties))
-            hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
+            front = hit.properties if snippet.is_front(text, hit.line) else {}
+            cut = marker.snippet(snippet.readable(content, front))
+            hit.content, hit.snippet, hit.marks = content, cut.text, cut.marks
             hit.headings = [self.with_references(heading, viewer) for heading in hit.headings]
             hit.more = [ranges[other] for other in result.others(block) if other in ranges]
         return hits

@@ -221,6 +221,11 @@ def cut_lines(text: str, first: int, last: int) -> str:
     return "\n".join(text.split("\n", max(last, 0))[max(first - 1, 0) : last]).strip("\n")
 
 
+def is_front(text: str, line: int) -> bool:
+    """Whether a block at a line of a note is in front matter, if there is any."""
+    return text.startswith(("---", "\ufeff---")) and "\n---" not in f"\n{cut_lines(text, 2, line)}"
+
+
 def readable(text: str, properties: Mapping[str, Value]) -> str:
     """The text of a block for a reader: front matter in one line without empty properties, and no editor state."""
     keys = dict.fromkeys(_KEYS.findall(text) if _FRONT_MATTER.fullmatch(text) else ())
