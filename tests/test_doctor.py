@@ -285,8 +285,9 @@ def test_files_of_another_user_are_found(indexed: Path, monkeypatch: pytest.Monk
     for words in (("write", "The roof is red"), ("history",)):
         assert on(indexed, *words).code == 0
     assert not any("of the state" in what for what in found(indexed))
-    may = os.access
+    may, walked = os.access, os.walk
     monkeypatch.setattr(os, "access", lambda path, mode: may(path, mode) and path[-4:] != ".git")
+    monkeypatch.setattr(os, "walk", lambda top: [*walked(top), (top, [], ["just removed"])])
     assert "1 file of the state cannot be read or written" in "\n".join(found(indexed))
 
 
