@@ -65,7 +65,7 @@ class ObsidianRules:
         return bool(patterns) and any(pattern.search(path, 0, COMPARED) for pattern in patterns)
 
     def is_template(self, path: str) -> bool:
-        return path.startswith(self.settings.templates or ("\0",))
+        return path.startswith(self.settings.templates)
 
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
         if not (text or front.properties):
