@@ -95,9 +95,11 @@ class Snapshot:
             for copy, original in conflicts(places).items()
         }
         for copy, original in possible_copies(Places({**left, **memories})):
-            if copy in memories and original not in results:
-                two = filter(None, (left.get(original), memories.get(original)))
-                results |= {copy: of.path for of in two if _is_copy(memories[copy], of)}
+            if copy not in memories or original in results:
+                continue
+            for of in filter(None, (left.get(original), memories.get(original))):
+                if _is_copy(memories[copy], of):
+                    results[copy] = of.path
         return results
 
     @cached_property
