@@ -196,13 +196,13 @@ def test_templates_stay_behind_and_are_found_by_name(vault: Path, write: Write) 
         "Own/Day.md",
         "99 _Templates/Recipe.md",
         "Kitchen/日记模板/Recipe.md",
-        "pages/Templates.md",
     }
     notes = {
         "Own/Oven.md",
         "Template engines/Recipe.md",
         "Recipe templates.md",
         "Formsheet/Recipe.md",
+        "pages/Templates.md",
     }
     for path in templates | notes:
         write(path, text)

@@ -47,7 +47,7 @@ _EDGE = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"  # of a word, or in a script withou
 _LONGEST_NAME = 250
 _DEEPEST = 20  # nested groups: patterns are compiled recursively
 
-_TEMPLATES = lazy(r"(?:^|/)[\W\d_]*(?:_?templates?|[^/]*模板)(?:/|\.[a-z]+$)", re.IGNORECASE)
+_TEMPLATES = lazy(r"(?:^|/)[\W\d_]*(?:_?templates?|[^/]*模板)/", re.IGNORECASE)
 
 Span = tuple[int, int]
 FilesNamed = Callable[[str], Sequence[tuple[str, int]]]  # see index.catalog_read.files_named
