@@ -115,13 +115,13 @@ def _hashing() -> tuple[Callable[[bytes], hashlib._Hash], Callable[[bytes], byte
 
 
 def approval_id(id_: str) -> str:
-    """The id of the question whether outside content may be trusted: of a memory, or of what has a content_id()."""
-    return id_ if is_of_content(id_) else item_id(id_, "approve")
+    """The id of the question whether outside content may be trusted."""
+    return item_id(id_, "approve")
 
 
 def content_id(text: str) -> str:
-    """The id by which a note from elsewhere is approved, as long as it says exactly this: with the whole digest, so
-    that nobody can write another text that has it."""
+    """The id of the question whether a note from elsewhere may be trusted as long as it says exactly this: with the
+    whole digest, so that nobody can write another text that has it."""
     sha256, b32encode = _hashing()
     digest = b32encode(sha256(text.encode("utf-8", "surrogatepass")).digest())
     return f"vm-{digest.decode('ascii').rstrip('=').lower()}"
@@ -204,8 +204,19 @@ def undone_id(id_: str, path: str, hash_: str) -> str:
 
 
 def is_approved(id_: str, answers: Answers) -> bool:
-    """Whether the person has approved outside content. A line naming anyone else, on whatever page, does not count."""
-    answer = answers.get(approval_id(id_))
+    """Whether the person has approved outside content."""
+    return is_granted(approval_id(id_), answers)
+
+
+def is_text_approved(text: str, answers: Answers) -> bool:
+    """Whether the person has approved a note from elsewhere with this text."""
+    return is_granted(content_id(text), answers)
+
+
+def is_granted(question: str, answers: Answers) -> bool:
+    """Whether the person has approved what a question is about, an approval_id() or content_id(). A line naming anyone
+    else, on whatever page, does not count."""
+    answer = answers.get(question)
     return answer is not None and answer.state == DONE and answer.by == YOU
 
 
@@ -374,12 +385,12 @@ def attributions(
 
     folder = vault.config.text("memory_folder")
     texts: dict[str, str] = {}
-    ids: dict[str, str] = {}
+    questions: dict[str, str] = {}
     for path, properties in notes:
         id_ = memory_id(path, properties, folder)
         text = access.attribution(origin_at(path, properties, folder), to) if id_ or to.name else ""
         if text:
-            texts[path], ids[path] = one_line(text), id_
-    named = sorted(filter(None, ids.values()))
+            texts[path], questions[path] = one_line(text), approval_id(id_) if id_ else ""
+    named = sorted(filter(None, questions.values()))
     approved = vault.ask("approved", ids=named)["approved"] if named else ()
-    return {path: text for path, text in texts.items() if ids[path] not in approved}
+    return {path: text for path, text in texts.items() if questions[path] not in approved}

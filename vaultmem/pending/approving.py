@@ -24,6 +24,7 @@ from vaultmem.memories.item_answers import (
     is_approved,
     is_asleep,
     is_closed,
+    is_granted,
     origin_at,
 )
 from vaultmem.memories.model import Memory
@@ -52,17 +53,15 @@ def approve(session: Session, params: Arguments) -> JsonObject:
     undo = params.flag("undo")
     if not undo and (fact := _fact(session, params.text("id"))):
         return _remember(session, fact, dry_run=params.flag("dry_run"))
-    answers, found = session.store.pending.record.answers(), _note(session, params.text("id"))
-    memories = [] if found else _resolve(session, params)
+    answers, chosen = session.store.pending.record.answers(), _note(session, params.text("id"))
+    memories = [] if chosen else _resolve(session, params)
     if (seen := params.text("seen")) and any(memory.hash != seen for memory in memories):
         raise NoteChangedError("it was changed meanwhile and not approved; read it again")
-    found += [memory for memory in memories if origin(memory.properties) != Origin()]
-    results = [each for each in found if is_approved(each.id, answers) == undo]
+    chosen += [memory for memory in memories if origin(memory.properties) != Origin()]
+    results = [each for each in chosen if is_granted(_question(each), answers) == undo]
     if results and not params.flag("dry_run"):
         at, state = stamp(session.now), OPEN if undo else DONE
-        words = [
-            Answer(approval_id(result.id), state, at, YOU, "", result.title) for result in results
-        ]
+        words = [Answer(_question(result), state, at, YOU, "", result.title) for result in results]
         what = results[0].title if len(results) == 1 else plural(len(results), "memory", "memories")
         who = Header(YOU, "person", f"{'not ' * undo}approved: {what}"[:200], session.now)
         item_answers.keep_as_entry(session, who, words)
@@ -77,6 +76,10 @@ class _Note(NamedTuple):
     id: str  # see content_id()
     title: str
     path: str
+
+
+def _question(each: Memory | _Note) -> str:
+    return each.id if isinstance(each, _Note) else approval_id(each.id)
 
 
 def _note(session: Session, text: str) -> list[Memory | _Note]:

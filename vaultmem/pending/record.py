@@ -12,7 +12,7 @@ from vaultmem.light import TYPE_CHECKING, RLock
 from vaultmem.memories.item_answers import (
     Answer,
     Answers,
-    is_approved,
+    is_granted,
     is_of_content,
 )
 from vaultmem.notes.places import SYNC
@@ -235,6 +235,6 @@ def _outdated_keys(entries: log_entries.Entries, current: set[str], now: float) 
 
 
 def approved_ids(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:  # noqa: ARG001 - the form of verbs that run apart
-    """Which of these ids the person has approved."""
+    """Which of these questions of approval the person has answered with yes."""
     answers = store.answers()
-    return {"approved": [text for text in params.texts("ids") if is_approved(text, answers)]}
+    return {"approved": [text for text in params.texts("ids") if is_granted(text, answers)]}

@@ -23,7 +23,7 @@ from vaultmem.memories.conversation import (
     is_talk,
     scope_of,
 )
-from vaultmem.memories.item_answers import content_id, is_approved, origin_at, reminds_at
+from vaultmem.memories.item_answers import is_approved, is_text_approved, origin_at, reminds_at
 from vaultmem.memories.model import provisional
 from vaultmem.notes.places import (
     ARCHIVE,
@@ -332,7 +332,7 @@ class Sources:
         now = access.marks(text)  # perhaps only since the last sync
         is_in_folder = place.path.startswith(f"{self.folder}/")
         origin = origin_at(place.path, place.properties, self.folder)
-        if origin.outside and is_approved(content_id(text), look.answers()):
+        if origin.outside and is_text_approved(text, look.answers()):
             origin = access.Origin()
         front = place.properties if is_front(text, place.line) else {}
         content = readable(cut_lines(text, place.line, place.end_line), front)
