@@ -210,8 +210,8 @@ class Rulebook:
     def is_template(self, path: str) -> bool:
         """Whether new notes are made from the note, by its editor's settings or the name of its folder."""
         rules = self.at(path)
-        said = hasattr(rules, "is_template") and cast(Templates, rules).is_template(path)
-        return said or _TEMPLATES.search(path) is not None
+        is_set = hasattr(rules, "is_template") and cast(Templates, rules).is_template(path)
+        return is_set or _TEMPLATES.search(path) is not None
 
     def numbered(self, path: str, note: Note) -> Note:
         """The note with link keys of this rulebook, which never equal those of other dialects."""

@@ -264,8 +264,8 @@ def refresh(session: Session, _: Arguments) -> JsonObject:
 def keep_index(session: Session) -> bool:
     """Write the page if it is enabled and its content has changed. Returns whether it was written."""
     store = session.store
-    shown = store.version, session.answers
-    if store.config.text("memories.pages") == "off" or store.listed == shown:
+    current = store.version, session.answers
+    if store.config.text("memories.pages") == "off" or store.listed == current:
         return False
     _clear_empty_folders(store)
     _keep_transcripts(session)
@@ -280,12 +280,12 @@ def keep_index(session: Session) -> bool:
     try:
         if is_first:
             _write_views(session)
-        page = render(live, store.rules.page_style(path), shown[1])
+        page = render(live, store.rules.page_style(path), current[1])
         written = bool(generated.keep(store, {path: page}))
     except (VaultmemError, OSError) as error:  # the page is only a list
         log.warning("%s", error)
         return False
-    store.listed = shown
+    store.listed = current
     return written
 
 

@@ -380,5 +380,5 @@ def type_of(fields: Properties, category: str) -> str:
         return "procedural"
     if isinstance(kind, str) and kind in TYPES:
         return kind
-    is_told = any(map(fields.get, ("session_id", "conversation_id", "role")))
-    return "episodic" if is_told else "semantic"
+    is_from_talk = any(map(fields.get, ("session_id", "conversation_id", "role")))
+    return "episodic" if is_from_talk else "semantic"

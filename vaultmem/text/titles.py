@@ -96,10 +96,10 @@ def title_of(content: str) -> str:
 def repeats(title: str, content: str) -> bool:
     """Whether a title says what a title taken from the content would, in any spelling and without dates that a dream
     has added."""
-    own, said = (
+    own, other = (
         _WORD.findall(text.lower()) for text in (title, title_of(ADDED_DAY.sub("", content)))
     )
-    return bool(said) and own[: len(said)] == said
+    return bool(other) and own[: len(other)] == other
 
 
 def safe_title(title: str) -> str:
