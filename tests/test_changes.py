@@ -19,11 +19,11 @@ from vaultmem.dreams.changes import (
     is_certain,
     probable,
     signs,
-    without_days,
 )
 from vaultmem.dreams.short_texts import is_unreal
 from vaultmem.recall.newer import likely
 from vaultmem.recall.recall_candidate import Candidate
+from vaultmem.text.times import without_days
 
 DAY = 86_400.0
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"

@@ -90,6 +90,8 @@ def test_every_title_is_safe_and_stays_as_it_is(title: str) -> None:
         ("Met Priya - she takes the model", "Met Priya: she takes the model, from January", False),
         ("Decision - we chose MySQL, 2026-11-22", "Decision: we chose MySQL", True),
         ("Today we fixed the tap", "Today (2026-11-03) we fixed the tap", True),
+        ("Next week we fix it", "Next week (2026-W47) we fix it", True),
+        ("Today (2026-11-03) we fixed the tap", "Today (2026-11-03) we fixed the tap", True),
         ("The tap", "The tap drips", False),
         ("Water", "", False),
     ],

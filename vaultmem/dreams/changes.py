@@ -14,6 +14,7 @@ from operator import mul
 
 from vaultmem.dreams.short_texts import CAP, CORRECTS, HAN, form, is_unreal, plain, read
 from vaultmem.light import NamedTuple
+from vaultmem.text.times import without_days
 from vaultmem.text.values import lazy
 
 OTHERS = 3  # texts before the newer one that resemble it most
@@ -22,7 +23,6 @@ _DAY = 86_400.0
 _GRAM = 4  # letters
 _TURN = form("turn")
 _WORD = lazy(rf"[{HAN}]+|[^\W_{HAN}]+")
-_DATED = lazy(r"\s?[(（]\d{4}-(?:\d\d-\d\d|W\d\d)[)）]")  # what a dream adds to "yesterday"
 
 
 class Text(NamedTuple):
@@ -114,11 +114,6 @@ def _grams(word: str) -> Iterable[str]:
         return word
     whole = f" {word} "
     return [whole[at : at + _GRAM] for at in range(max(1, len(whole) - _GRAM + 1))]
-
-
-def without_days(text: str) -> str:
-    """The text without the days that a dream has added."""
-    return _DATED.sub("", text)
 
 
 def signs(pairs: Iterable[Pair], texts: Mapping[str, Text]) -> Iterator[tuple[Pair, Signs]]:

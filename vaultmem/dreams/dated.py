@@ -17,7 +17,7 @@ from vaultmem.memories.access import DREAM
 from vaultmem.memories.draft import Draft, New, is_own
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.plugins import language
-from vaultmem.text.times import ADDED_DAY, reminds_on, stamp
+from vaultmem.text.times import reminds_on, stamp, without_days
 from vaultmem.text.titles import free_title, safe_title
 from vaultmem.text.values import lazy
 
@@ -170,13 +170,13 @@ def other_time(text: str, before: str, now: datetime) -> Phrase | None:
 
 def _is_all(sentence: _Sentence, text: str) -> bool:
     """Whether the sentence is the whole memory, so that a second one would only repeat it."""
-    words = _BULLET.sub("", ADDED_DAY.sub("", text), count=1).strip()
+    words = _BULLET.sub("", without_days(text), count=1).strip()
     return is_plain(text) and sentence.words == words
 
 
 def _sentences(draft: Draft, memory: Memory, text: str) -> Iterator[_Sentence]:
     now, since = draft.view.now, draft.written_at(memory)
-    bare = ADDED_DAY.sub("", text)
+    bare = without_days(text)
     # Without the dates that stale_days added.
     text = bare if language().absolute(bare, since) == text else text
     for _ in range(MOST):

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 # A day that exists in any zone.
 _FIRST, _LAST = -62_135_000_000.0, 253_402_000_000.0
-ADDED_DAY = lazy(r"\s?[(（]\d{4}-\d{2}-\d{2}[)）]")  # as a dream adds it to a relative day
+_ADDED_DAY = lazy(r"\s?[(（]\d{4}-(?:W\d\d|\d\d(?:-\d\d(?: \d\d:\d\d)?)?)[)）]")
+
+
+def without_days(text: str) -> str:
+    """The text without what a dream adds to relative times: tomorrow (2026-11-22), next week (2026-W48)."""
+    return _ADDED_DAY.sub("", text)
 
 
 def stamp(seconds: float) -> str:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from vaultmem.text.sanitize import columns, graphemes, without_invisible
-from vaultmem.text.times import ADDED_DAY
+from vaultmem.text.times import without_days
 from vaultmem.text.values import ARCHIVE, CATEGORIES, ENTRIES, GENERATED, SYNC, lazy
 
 UNTITLED = "Untitled"
@@ -94,11 +94,10 @@ def title_of(content: str) -> str:
 
 
 def repeats(title: str, content: str) -> bool:
-    """Whether a title says what a title taken from the content would, in any spelling and without dates that a dream
-    has added."""
-    own, other = (
-        _WORD.findall(text.lower()) for text in (title, title_of(ADDED_DAY.sub("", content)))
-    )
+    """Whether a title says what a title taken from the content would, in any spelling and without what a dream adds to
+    relative times."""
+    titles = without_days(title), title_of(without_days(content))
+    own, other = (_WORD.findall(text.lower()) for text in titles)
     return bool(other) and own[: len(other)] == other
 
 
