@@ -53,8 +53,8 @@ def rows(story: Path, embedder: Embedder | None, model: Model) -> Rows:
         similar = (vectors @ vectors.T).tolist()
     else:
         similar = changes.by_letters(entry.text for entry in entries)
-    found = [*changes.signs(changes.all_pairs([*texts], similar, model), texts)]
-    pairs = [(int(pair.old), int(pair.new)) for pair, _ in found]
+    signed = [*changes.signs(changes.all_pairs([*texts], similar, model), texts)]
+    pairs = [(int(pair.old), int(pair.new)) for pair, _ in signed]
     over = [[end <= new for end in ends.get(names[old], ())] for old, new in pairs]
     is_fact = [
         bool(names[old]) and entries[old].options.get("kind", "fact") in ("fact", "preference")
@@ -63,7 +63,7 @@ def rows(story: Path, embedder: Embedder | None, model: Model) -> Rows:
     texts_of = [(plain(entries[old].text), plain(entries[new].text)) for old, new in pairs]
     apart = [states_more(*both) or have_two_subjects(*both) for both in texts_of]
     return Rows(
-        np.array([own for _, own in found], float),
+        np.array([own for _, own in signed], float),
         np.array([new in ends.get(names[old], ()) for old, new in pairs], float),
         np.array([fact and not any(ended) for fact, ended in zip(is_fact, over, strict=True)]),
         np.array(apart),

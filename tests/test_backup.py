@@ -110,8 +110,8 @@ def test_no_folder_of_a_backup_leads_out_of_it(lived: Path, tmp_path: Path, fold
     (saved / folder).symlink_to(outside)
     manifest = saved / backup.MANIFEST
     files = json.loads(manifest.read_text())["files"]
-    kept = {name: value for name, value in files.items() if not name.startswith(f"{folder}/")}
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "files": kept}))
+    others = {name: value for name, value in files.items() if not name.startswith(f"{folder}/")}
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "files": others}))
     ended = on(lived, "backup", str(saved), "--restore")
     assert not list(lived.rglob("id_rsa"))
     assert not os.path.exists(paths.config_file())

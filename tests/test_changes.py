@@ -36,8 +36,8 @@ OLDS = [Text(text, DAY * number) for number, text in enumerate(KNOWN)]
 
 def named(new: str) -> list[str]:
     """What is probably changed, by words."""
-    told = probable(Text(new, 40 * DAY), OLDS, [None] * len(OLDS))
-    return [old for old, is_named in zip(KNOWN, told, strict=True) if is_named]
+    flags = probable(Text(new, 40 * DAY), OLDS, [None] * len(OLDS))
+    return [old for old, is_named in zip(KNOWN, flags, strict=True) if is_named]
 
 
 @given(st.lists(st.text(alphabet="ab 犬不小12.", max_size=20), max_size=6))
@@ -80,11 +80,11 @@ def test_it_is_named_to_who_writes_it_and_stays(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VAULTMEM_NOW", "2026-12-01T09:00")
-    kept = [opened.write(text)["id"] for text in KNOWN]
+    olds = [opened.write(text)["id"] for text in KNOWN]
     monkeypatch.setenv("VAULTMEM_NOW", "2026-12-09T09:00")
-    said = opened.write("Threw RabbitMQ out of Lark, bids are passed on by NATS")
-    assert [one["id"] for one in said["contradicts"]] == kept[:1]
-    assert said["replaced"] == []
+    report = opened.write("Threw RabbitMQ out of Lark, bids are passed on by NATS")
+    assert [one["id"] for one in report["contradicts"]] == olds[:1]
+    assert report["replaced"] == []
     assert len(opened.memories()) == len(KNOWN) + 1
 
 
@@ -116,12 +116,12 @@ def test_what_only_might_be_or_was_is_no_change(text: str, unreal: bool) -> None
 
 def test_what_states_more_is_never_certainly_replaced_nor_anything_by_words() -> None:
     old, new = "I live in Rome, and Anne works at Siemens", "I moved to Bonn"
-    ((_, told),) = signs([Pair("a", "b", 1.0)], {"a": Text(old, 0), "b": Text(new, 9 * DAY)})
-    assert is_certain(99, told, BY_MEANING, "I live in Rome", new)
-    assert not is_certain(99, told, BY_MEANING, old, new)
-    assert not is_certain(BY_MEANING.certain, told, BY_MEANING, "I live in Rome", new)
-    assert not is_certain(99, told._replace(change=0.0), BY_MEANING, "I live in Rome", new)
-    assert not is_certain(99, told, BY_WORDS, "I live in Rome", new)
+    ((_, own),) = signs([Pair("a", "b", 1.0)], {"a": Text(old, 0), "b": Text(new, 9 * DAY)})
+    assert is_certain(99, own, BY_MEANING, "I live in Rome", new)
+    assert not is_certain(99, own, BY_MEANING, old, new)
+    assert not is_certain(BY_MEANING.certain, own, BY_MEANING, "I live in Rome", new)
+    assert not is_certain(99, own._replace(change=0.0), BY_MEANING, "I live in Rome", new)
+    assert not is_certain(99, own, BY_WORDS, "I live in Rome", new)
 
 
 @pytest.mark.parametrize(("old", "new"), [
@@ -132,8 +132,8 @@ def test_what_states_more_is_never_certainly_replaced_nor_anything_by_words() ->
 def test_the_same_of_somebody_else_is_neither_certain_nor_named(old: str, new: str) -> None:
     for one, other, wanted in ((old, new, False), (new, f"{new}, no longer there", True)):
         texts = {"a": Text(one, 0), "b": Text(other, 9 * DAY)}
-        ((_, told),) = signs([Pair("a", "b", 1.0)], texts)
-        assert is_certain(99, told, BY_MEANING, one, other) is wanted
+        ((_, own),) = signs([Pair("a", "b", 1.0)], texts)
+        assert is_certain(99, own, BY_MEANING, one, other) is wanted
         assert probable(texts["b"], [texts["a"], *OLDS], [0.9, *[0.1] * len(OLDS)])[0] is wanted
         memories = {
             key: Candidate(key, 1, 1, *text[:1], created=text.created)
@@ -150,8 +150,8 @@ def test_what_is_named_in_a_story_is_hardly_ever_still_true(
     """The floor of benchmarks/newer.py by words, for the largest story."""
     monkeypatch.syspath_prepend(BENCHMARKS)
     newer = importlib.import_module("newer")
-    told = newer.rows(BENCHMARKS / "life" / "coder", None, BY_WORDS)
-    odds = told.signs @ np.array(BY_WORDS.weights) + BY_WORDS.bias
-    named = (odds > PROBABLE) & (told.signs[:, 2] > 0)
-    assert told.is_change[named].sum() >= 24
-    assert told.is_true[named].sum() <= 2
+    rows = newer.rows(BENCHMARKS / "life" / "coder", None, BY_WORDS)
+    odds = rows.signs @ np.array(BY_WORDS.weights) + BY_WORDS.bias
+    named = (odds > PROBABLE) & (rows.signs[:, 2] > 0)
+    assert rows.is_change[named].sum() >= 24
+    assert rows.is_true[named].sum() <= 2

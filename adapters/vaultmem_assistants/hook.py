@@ -75,7 +75,8 @@ class _Context:
 
     def _with(self, folder: str, listed: Listed, vault: Vault | None) -> str:
         sections = listing.by_section(listed, SOON, self._now, self._viewer)
-        projects = {name for one in self._folders() for name in paths.project_names(one)}
+        folders = self._folders()
+        projects = {name for one in folders for name in paths.project_names(one)}
         facts = holding(listed, projects, self._viewer, listing.minute(self._now))
         memories = {fact["id"]: fact_line(fact, self._viewer) for fact in facts}
         if vault is not None and self._args.prompt:  # what fits it
@@ -84,18 +85,12 @@ class _Context:
                 memories |= recall(vault, self._args.prompt, shown_ids, self._args.harness)
             except VaultmemError as error:
                 self._problems.append(str(error))
-        advice = commands(self._args.harness, folder, self._project(folder))
+        advice = commands(self._args.harness, folder, _project(folders, folder))
         text = context(advice, sections, [*memories.values()], listed.review, self._viewer)
         lines = [(row["memory"], row["text"]) for rows in sections.values() for row in rows]
         if ids := [id_ for id_, line in (*lines, *memories.items()) if id_ and line in text]:
             listing.note(paths.state_folder(folder), ids, clock.seconds())
         return text
-
-    def _project(self, vault: str) -> str:
-        """The name of the repository that the session works in; "" outside of one, and in the vault."""
-        others = "", vault, os.path.expanduser("~")
-        folders = (paths.repository(one) for one in self._folders())
-        return next((os.path.basename(one) for one in folders if one not in others), "")
 
     def _gather(self, vault: Vault) -> Listed:
         """The pending items and valid facts, from the index."""
@@ -113,6 +108,13 @@ class _Context:
             return []  # a request over the socket without a folder
         cwd, stdin = caller or (paths.here(), client.stdin_so_far())
         return _folders_in(stdin) or [cwd]
+
+
+def _project(folders: list[str], vault: str) -> str:
+    """The name of the repository that a session in these folders works in; "" outside of one, and in the vault."""
+    others = "", vault, os.path.expanduser("~")
+    repositories = map(paths.repository, folders)
+    return next((os.path.basename(one) for one in repositories if one not in others), "")
 
 
 def _by_agent_elsewhere(args: Namespace) -> int | None:

@@ -79,10 +79,10 @@ def write_each(
     kinds = secrets.redact(content).kinds
     secret_kinds = {"redacted": [*params.redacted], "secrets": [*kinds]}
     scope, by = params.scope() or DEFAULT_SCOPE, params.text("by")
-    found = [(look(session, content, scope, times=each, by=by), each) for each in every]
+    looked = [(look(session, content, scope, times=each, by=by), each) for each in every]
     new = [
         (new_memory(session, params, content, existing, times), existing)
-        for existing, times in found
+        for existing, times in looked
         if existing.same is None
     ]
     created = iter(_create_each(session, params, new, secret_kinds) if new else ())
@@ -93,7 +93,7 @@ def write_each(
             **_replace_named(session, params, existing.same),
             **{name: existing.same.text(name) for name in times or ()},
         }
-        for existing, times in found
+        for existing, times in looked
     ]  # fmt: skip
 
 

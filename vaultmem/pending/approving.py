@@ -146,9 +146,6 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
     return [memory for memory in session.store.collection.live() if has_values(memory, filters)]
 
 
-# The authors of search results that are neither the viewer's own words nor approved by the person.
-
-
 # The number of memories, and their state.
 
 

@@ -35,7 +35,7 @@ _MEMORIES = f"""SELECT f.path, json_extract(n.properties, '$.created_at') AS cre
 Newer = Mapping[str, Sequence[Candidate]]  # by the key of the older memory, newest first
 
 
-class Found(NamedTuple):
+class Changes(NamedTuple):
     """What is newer about the same as some memories, and the keys of those that it certainly replaces."""
 
     newer: Newer
@@ -47,7 +47,7 @@ def by_meaning(
     folder: str,
     best: Sequence[Candidate],
     read: Callable[[Iterable[str]], Iterable[Candidate]],
-) -> Found:
+) -> Changes:
     """What is newer about the same as the best of these memories, in the whole memory folder, by meaning; `read` reads
     those that may be recalled."""
     model = searcher.meaning()
@@ -57,7 +57,7 @@ def by_meaning(
     memories = {old.key: old for old in best[:BEST]}
     answers = {item.key for item in best}
     pairs: list[Pair] = []
-    found = Found({}, frozenset())
+    result = Changes({}, frozenset())
     fresh, compared, known = [*memories], {*memories}, {*memories}
     for _ in range(ROUNDS):
         more = [*timeline.pairs(fresh)]
@@ -65,13 +65,13 @@ def by_meaning(
         unread = {pair.new: None for pair in more if pair.new not in known}
         known.update(unread)
         memories |= {item.key: item for item in read(unread) if item.states}
-        found = likely(pairs, memories, BY_MEANING, answers)
-        news = [item.key for items in found.newer.values() for item in items]
+        result = likely(pairs, memories, BY_MEANING, answers)
+        news = [item.key for items in result.newer.values() for item in items]
         fresh = [key for key in news if key not in compared]
         compared.update(fresh)
         if not fresh:
             break
-    return found
+    return result
 
 
 class Timeline:
@@ -105,7 +105,7 @@ class Timeline:
         return self._model.comparable(self._vectors[numbers] @ self._vectors.T)
 
 
-def among(best: Iterable[Candidate], others: Iterable[Candidate]) -> Found:
+def among(best: Iterable[Candidate], others: Iterable[Candidate]) -> Changes:
     """What is newer about the same as the best answers, among these and other memories, by their words."""
     answers = {item.key: item for item in best}
     some = {**answers, **{item.key: item for item in others}}
@@ -117,7 +117,7 @@ def among(best: Iterable[Candidate], others: Iterable[Candidate]) -> Found:
 
 def likely(
     pairs: Iterable[Pair], memories: Mapping[str, Candidate], model: Model, answers: Container[str]
-) -> Found:
+) -> Changes:
     """The pairs of these memories that probably speak of the same. A suspicion is enough for the `answers`, which only
     change places; any other must not be about somebody else."""
     results: dict[str, list[tuple[float, Candidate]]] = {}
@@ -134,7 +134,7 @@ def likely(
             is_certain = changes.is_certain(odds, own, model, old.content, new.content)
             if is_certain and new.trusted:
                 replaced.add(pair.old)
-    return Found({key: _newest(news) for key, news in results.items()}, replaced)
+    return Changes({key: _newest(news) for key, news in results.items()}, replaced)
 
 
 def _newest(news: Sequence[tuple[float, Candidate]]) -> list[Candidate]:
